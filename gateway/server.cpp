@@ -146,7 +146,8 @@ struct server::impl {
     std::unique_ptr<asio::steady_timer> wrong_timer;
 
     std::atomic<bool> draining{false};
-    bool stopping = false; ///< Used on the first I/O thread.
+    bool stopping = false;     ///< Used on the first I/O thread.
+    bool is_announced = false; ///< The same: others know where this gateway can be asked.
     bool started = false;
 
     std::mutex mutex;
@@ -204,7 +205,9 @@ server::impl::impl(config what, server_options given)
           store->is_shared()
               ? std::make_unique<peer_client>(
                     *store,
-                    peer_client::settings{settings.server.peer_ca_file, settings.session.busy_wait},
+                    peer_client::settings{
+                        settings.server.peer_ca_file, settings.session.busy_wait, &memory
+                    },
                     log
                 )
               : nullptr
@@ -384,6 +387,7 @@ asio::awaitable<void> server::impl::announce() {
         log.log(log_level::warning, "other gateways cannot ask this one: set server.peer_url");
     }
     const auto announced = co_await store->announce(url, peer_secret);
+    is_announced = announced.has_value();
     if (!announced) {
         log.log(
             log_level::error, "other gateways cannot ask this one yet",
@@ -485,6 +489,9 @@ asio::awaitable<void> server::impl::look_for_lost_runs() {
             co_return;
         }
         try {
+            if (peers && !is_announced) {
+                co_await announce();
+            }
             co_await runs.recover();
         } catch (const std::exception& error) {
             log.log(log_level::error, "looking for lost runs failed", {{"error", error.what()}});

@@ -3,7 +3,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +50,11 @@ public:
     /// What is sent after a long silence, so that no proxy on the way takes the stream for dead.
     /// Empty: nothing.
     [[nodiscard]] virtual std::string_view heartbeat() const noexcept = 0;
+    /// How long such a silence is. Nullopt: as server.heartbeat_seconds says.
+    [[nodiscard]] virtual std::optional<std::chrono::milliseconds>
+    heartbeat_period() const noexcept {
+        return std::nullopt;
+    }
     /// The last bytes for a reader that is cut off because it is too slow.
     [[nodiscard]] virtual std::string_view cut_off_note() const noexcept = 0;
 };

@@ -292,7 +292,10 @@ std::string effective_peer_url(
     if (address.is_unspecified()) {
         boost::system::error_code unreadable;
         address = boost::asio::ip::make_address(address_at_store, unreadable);
-        if (unreadable || address.is_loopback()) {
+        // Nobody is reached at an address of the other family, or of one link only.
+        const bool is_other = address.is_v6() && (address.to_v6().is_link_local() ||
+                                                  parse_endpoint(server.listen).address().is_v4());
+        if (unreadable || address.is_loopback() || is_other) {
             return {};
         }
     }

@@ -236,8 +236,9 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
         return nullptr;
     }
     auto& found = std::get<router::found>(match);
-    const bool any_place = found.target != nullptr && (found.target->probe || found.target->peer);
-    if (place_->is_reserve() && !any_place) {
+    const bool may_use_reserve =
+        found.target != nullptr && (found.target->probe || found.target->peer);
+    if (place_->is_reserve() && !may_use_reserve) {
         const auto [code, text] = refusal_of(place_->reserve_because());
         refuse(code, text);
         return nullptr;
@@ -309,7 +310,8 @@ bool http_connection::admit_peer(const http_request& request) {
 
 void http_connection::refuse_token(const http_request& request) {
     refuse(http_errc::unauthorized, "A valid bearer token is required.");
-    if (!request.header("authorization").empty()) { // Without one, nothing was guessed.
+    // Without one, nothing was guessed. A place of the reserve is needed soon.
+    if (!request.header("authorization").empty() && !place_->is_reserve()) {
         delay_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
     }
 }

@@ -426,7 +426,8 @@ asio::awaitable<void> http_connection::send_cut_off() {
 }
 
 void http_connection::beat() {
-    if (now_ - since_ >= services_.limits.heartbeat) {
+    const auto period = stream_->source->heartbeat_period().value_or(services_.limits.heartbeat);
+    if (now_ - since_ >= period) {
         stream_->heartbeat_due = true;
         stream_->source->wake();
     }

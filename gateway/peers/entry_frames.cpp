@@ -8,10 +8,12 @@ namespace agui::gateway {
 
 namespace {
 
-// A line is two letters and three numbers at most.
+// A header line is a word, or a letter and three numbers.
 constexpr std::size_t line_bytes_max = 80;
-// Of one event or its variants: more than server.max_run_bytes allows is damage.
-constexpr std::uint64_t event_bytes_max = std::uint64_t{1} << 30U;
+// The limit of one event, and of its variants. No gateway writes events above half of it.
+constexpr std::uint64_t event_bytes_max = std::uint64_t{16} << 20U;
+// The limit of all events without a number: they close what is open, and end a run.
+constexpr std::size_t unnumbered_bytes_max = std::size_t{1} << 20U;
 
 // How much memory a reader keeps when it has read all.
 constexpr std::size_t kept_bytes = 4096;
@@ -112,7 +114,7 @@ entry_frame_reader::step entry_frame_reader::take(run_entries& out) {
         return take_entry(line.substr(entry_frame.size()), begin, out);
     }
     if (line.starts_with(unnumbered_frame)) {
-        return take_unnumbered(line.substr(unnumbered_frame.size()), begin, out);
+        return take_unnumbered(line.substr(unnumbered_frame.size()), begin);
     }
     used_ = begin;
     if (line == alive_frame) {
@@ -120,6 +122,9 @@ entry_frame_reader::step entry_frame_reader::take(run_entries& out) {
     }
     out.end = end_of(line);
     is_over_ = true;
+    if (out.end == entries_end::ended) {
+        out.unnumbered = std::move(unnumbered_);
+    }
     return out.end ? step::taken : step::damaged;
 }
 
@@ -144,15 +149,16 @@ entry_frame_reader::take_entry(std::string_view line, std::size_t begin, run_ent
 }
 
 entry_frame_reader::step
-entry_frame_reader::take_unnumbered(std::string_view line, std::size_t begin, run_entries& out) {
+entry_frame_reader::take_unnumbered(std::string_view line, std::size_t begin) {
     const auto json = take_number(line, '\n');
-    if (!json || *json > event_bytes_max) {
+    if (!json || *json > unnumbered_bytes_max - unnumbered_bytes_) {
         return step::damaged;
     }
     if (rest_.size() - begin < *json) {
         return step::incomplete;
     }
-    out.unnumbered.emplace_back(rest_, begin, *json);
+    unnumbered_.emplace_back(rest_, begin, *json);
+    unnumbered_bytes_ += *json;
     used_ = begin + *json;
     return step::taken;
 }

@@ -68,6 +68,10 @@ std::size_t entry_source::backlog_bytes() const { return log_->backlog_bytes(at_
 
 std::string_view entry_source::heartbeat() const noexcept { return alive_frame; }
 
+std::optional<std::chrono::milliseconds> entry_source::heartbeat_period() const noexcept {
+    return alive_period;
+}
+
 std::string_view entry_source::cut_off_note() const noexcept { return cut_off_frame; }
 
 } // namespace agui::gateway

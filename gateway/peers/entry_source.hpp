@@ -4,6 +4,7 @@
 #include "gateway/peers/peer_streams.hpp"
 #include "gateway/runs/event_log.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ public:
     void cut_off() noexcept override;
     [[nodiscard]] std::size_t backlog_bytes() const override;
     [[nodiscard]] std::string_view heartbeat() const noexcept override;
+    [[nodiscard]] std::optional<std::chrono::milliseconds>
+    heartbeat_period() const noexcept override;
     [[nodiscard]] std::string_view cut_off_note() const noexcept override;
 
 private:

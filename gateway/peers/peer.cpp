@@ -57,9 +57,9 @@ bool peer::is_down(time_point now) const {
 
 asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
     runner::http_method method, std::string_view path, std::string body,
-    std::chrono::milliseconds time
+    std::chrono::milliseconds time, in_pause what
 ) {
-    if (is_down(steady::now())) {
+    if (!client_ || (what == in_pause::is_refused && is_down(steady::now()))) {
         co_return cannot_be_asked();
     }
     const auto self = shared_from_this();
@@ -87,13 +87,26 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
         note_failure("another process is at its address");
         co_return cannot_be_asked();
     }
+    if (status != 200 && status != 204) { // A proxy, another version, or a gateway that is full.
+        note_failure("it answers with status " + std::to_string(status));
+        co_return cannot_be_asked();
+    }
     note_answer();
     co_return std::move(**answer);
 }
 
+failure peer::not_understood() {
+    note_failure("its answer makes no sense");
+    return cannot_be_asked();
+}
+
+// Requests that fail together are one failure.
 void peer::note_failure(std::string_view reason) {
     const auto now = steady::now();
     const std::lock_guard lock(mutex_);
+    if (now < down_until_) {
+        return;
+    }
     const int doublings = std::min(failures_++, pause_doublings_max);
     down_until_ = now + jittered(first_pause * (1 << doublings));
     if (unreachable_.due(now)) {
@@ -120,7 +133,7 @@ peer::stream::stream(
     if (!of_->beating_) {
         of_->beating_ = std::make_shared<change_signal>(executor);
         asio::co_spawn(
-            executor, of_->beat(of_->beating_),
+            executor, of_->ping_while_streaming(of_->beating_),
             [of = of_, own = of_->beating_](const std::exception_ptr&) {
                 const std::lock_guard over(of->mutex_);
                 if (of->beating_ == own) { // It has thrown: the next stream begins it again.
@@ -154,7 +167,7 @@ void peer::cut_streams() {
     }
 }
 
-asio::awaitable<void> peer::beat(std::shared_ptr<change_signal> changed) {
+asio::awaitable<void> peer::ping_while_streaming(std::shared_ptr<change_signal> changed) {
     const auto self = shared_from_this();
     int missed = 0;
     for (;;) {
@@ -162,9 +175,10 @@ asio::awaitable<void> peer::beat(std::shared_ptr<change_signal> changed) {
         if (!has_streams()) {
             co_return;
         }
-        const auto answer =
-            co_await send(runner::http_method::get, peer_ping_path, {}, ping_period_);
-        missed = answer ? 0 : missed + 1;
+        const auto answer = co_await send(
+            runner::http_method::get, peer_ping_path, {}, ping_period_, in_pause::is_sent
+        );
+        missed = answer && (*answer)->status() == 204 ? 0 : missed + 1;
         if (missed >= missed_max) {
             cut_streams();
             missed = 0;

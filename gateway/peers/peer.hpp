@@ -38,12 +38,17 @@ public:
     /// True: it could not be asked a moment ago, or it is another process by now.
     [[nodiscard]] bool is_down(time_point now) const;
 
-    /// Sends a request and returns once the head of the answer has come. errc::store_unavailable:
-    /// it cannot be asked, or has not answered within `time`; that is logged once a minute.
+    /// Whether the pause after a failure ends a request before it is sent.
+    enum class in_pause { is_refused, is_sent };
+    /// Sends a request and returns once the head of the answer has come, whose status is 200 or
+    /// 204. errc::store_unavailable: it cannot be asked, has not answered within `time`, or has
+    /// answered something else; that is logged once a minute.
     [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<runner::transport_response>>> send(
         runner::http_method method, std::string_view path, std::string body,
-        std::chrono::milliseconds time
+        std::chrono::milliseconds time, in_pause what = in_pause::is_refused
     );
+    /// Its answer makes no sense. Returns what the caller may say of it.
+    [[nodiscard]] failure not_understood();
 
     /// One stream from it, while it exists. While there are any, the gateway is pinged once in each
     /// period, and if three pings in a row find no answer, all streams are cut.
@@ -68,7 +73,8 @@ public:
 private:
     void note_failure(std::string_view reason);
     void note_answer();
-    [[nodiscard]] boost::asio::awaitable<void> beat(std::shared_ptr<change_signal> changed);
+    [[nodiscard]] boost::asio::awaitable<void>
+    ping_while_streaming(std::shared_ptr<change_signal> changed);
     [[nodiscard]] bool has_streams();
     void cut_streams();
 

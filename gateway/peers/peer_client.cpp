@@ -1,7 +1,9 @@
 #include "gateway/peers/peer_client.hpp"
 
+#include "gateway/peers/entry_frames.hpp"
 #include "gateway/peers/peer_reader.hpp"
 #include "gateway/peers/peer_request.hpp"
+#include "runner/base/timeout.hpp"
 #include "runner/http/http_transport.hpp"
 #include "session/base/change_signal.hpp"
 
@@ -11,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace agui::gateway {
@@ -20,29 +23,32 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto connect_time = 1s;
+// The first packet may be lost once.
+constexpr auto connect_time = 3s;
 // What it does before the answer is a look into its memory; or a run has to end first.
 constexpr auto open_time = 3s;
 constexpr auto stop_time = 10s;
+// A run that gives way ends at once, or the message is refused.
+constexpr auto give_way_time = 2s;
+// Gateways that have nothing to stop answer at once. Those that do not are told by the store.
+constexpr auto others_time = 300ms;
+constexpr auto all_time = 1s;
 // What a request may wait for: its body on the way, the store, a run that gives way. A run of its
 // own has begun by then.
 constexpr auto pass_time = 20s;
-// A silent stream is not dead: pings say whether the gateway is.
-constexpr auto silence = 24h;
-// More than there are gateways: then those that are not used are looked up again.
+// A stream says often that it is alive.
+constexpr auto silence_max = 3 * alive_period;
+// Above this, unused peers are dropped.
 constexpr std::size_t kept_peers = 256;
 
-failure not_understood() {
-    return {errc::store_unavailable, "the gateway that has the run did not answer as expected"};
-}
-
-asio::awaitable<result<std::string>>
+// Nullopt: it does not come, or is too large.
+asio::awaitable<std::optional<std::string>>
 body_of(runner::transport_response& answer, std::size_t most = peer_request_bytes_max) {
     std::string body;
     for (;;) {
         const auto piece = co_await answer.read();
         if (!piece || body.size() + piece->size() > most) {
-            co_return not_understood();
+            co_return std::nullopt;
         }
         if (piece->empty()) {
             co_return body;
@@ -56,15 +62,18 @@ body_of(runner::transport_response& answer, std::size_t most = peer_request_byte
 peer_client::peer_client(session::store& store, settings given, logger& log)
     : store_(store), settings_(std::move(given)), log_(log) {}
 
-asio::awaitable<result<std::unique_ptr<entry_reader>>> peer_client::open(
-    std::int64_t gateway, session::thread_key key, std::string run_id, std::uint64_t after
-) {
+asio::awaitable<result<std::unique_ptr<entry_reader>>>
+peer_client::open(std::int64_t gateway, asked_run run, std::uint64_t after) {
     const auto to = co_await find(gateway);
     if (!to) {
         co_return to.error();
     }
     const peer_request what{
-        .key = std::move(key), .run_id = std::move(run_id), .after = after, .stream = ++streams_
+        .key = std::move(run.key),
+        .run_id = std::move(run.run_id),
+        .run_number = run.number,
+        .after = after,
+        .stream = ++streams_
     };
     auto answer = co_await (*to)->send(
         runner::http_method::post, peer_log_path, write_peer_request(what), open_time
@@ -72,11 +81,11 @@ asio::awaitable<result<std::unique_ptr<entry_reader>>> peer_client::open(
     if (!answer) {
         co_return answer.error();
     }
-    if ((*answer)->status() == 404) {
+    if ((*answer)->status() == 204) {
         co_return failure{errc::not_found, "that gateway does not have the run", {}, {}};
     }
-    if ((*answer)->status() != 200) {
-        co_return not_understood();
+    if ((*answer)->header("content-type") != entries_content_type) {
+        co_return (*to)->not_understood();
     }
     co_return make_peer_reader(
         co_await asio::this_coro::executor, *to, std::move(*answer), after, what.stream
@@ -86,29 +95,39 @@ asio::awaitable<result<std::unique_ptr<entry_reader>>> peer_client::open(
 namespace {
 
 asio::awaitable<result<stopped_here>>
-stop_at(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds time) {
+ask_to_stop(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds time) {
     const auto answer =
         co_await to->send(runner::http_method::post, peer_stop_path, std::move(request), time);
     if (!answer) {
         co_return answer.error();
     }
     const auto body = co_await body_of(**answer);
-    const auto met = body ? read_stopped(*body) : body.error();
-    co_return met ? met : not_understood();
+    const auto met = body ? read_stopped(*body) : failure{errc::invalid_input, {}};
+    co_return met ? met : to->not_understood();
+}
+
+asio::awaitable<result<stopped_here>>
+stop_at(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds time) {
+    const auto met = co_await runner::with_deadline(
+        ask_to_stop(to, std::move(request), time), std::chrono::steady_clock::now() + time
+    );
+    co_return met ? *met : to->not_understood();
 }
 
 // What all have answered so far. Used on one executor.
 struct stops {
-    peer_door::stopped_everywhere all{.met = {}, .all_reached = true};
+    peer_door::stopped_everywhere told{.met = {}, .all_reached = true};
     std::size_t under_way = 0;
+    bool owner_under_way = false;
     std::shared_ptr<change_signal> changed;
 
-    void add(const std::exception_ptr& thrown, const result<stopped_here>& met) {
+    void add(bool is_owner, const std::exception_ptr& thrown, const result<stopped_here>& met) {
         --under_way;
-        all.all_reached = all.all_reached && !thrown && met;
+        owner_under_way = owner_under_way && !is_owner;
+        told.all_reached = told.all_reached && !thrown && met;
         if (!thrown && met) {
-            all.met.any = all.met.any || met->any;
-            all.met.stopped = all.met.stopped || met->stopped;
+            told.met.any = told.met.any || met->any;
+            told.met.stopped = told.met.stopped || met->stopped;
         }
         changed->notify();
     }
@@ -124,10 +143,27 @@ asio::awaitable<result<stopped_here>> peer_client::stop(
         co_return to.error();
     }
     const peer_request what{.key = std::move(key), .run_id = std::move(run_id), .wish = wish};
-    const auto wait =
-        wish == stop_wish::superseded_if_left ? settings_.busy_wait : std::chrono::milliseconds(0);
-    co_return co_await stop_at(std::move(*to), write_peer_request(what), stop_time + wait);
+    const auto time = wish == stop_wish::cancelled    ? std::chrono::milliseconds(stop_time)
+                      : wish == stop_wish::superseded ? give_way_time
+                                                      : give_way_time + settings_.busy_wait;
+    co_return co_await stop_at(std::move(*to), write_peer_request(what), time);
 }
+
+namespace {
+
+asio::awaitable<result<client_answer>>
+ask_to_answer(std::shared_ptr<peer> to, std::string message, std::chrono::milliseconds time) {
+    const auto answer =
+        co_await to->send(runner::http_method::post, peer_pass_path, std::move(message), time);
+    if (!answer) {
+        co_return answer.error();
+    }
+    auto body = co_await body_of(**answer, passed_answer_bytes_max);
+    auto read = body ? read_answer(std::move(*body)) : failure{errc::invalid_input, {}};
+    co_return read ? std::move(read) : to->not_understood();
+}
+
+} // namespace
 
 asio::awaitable<result<client_answer>>
 peer_client::pass(std::int64_t gateway, client_request request) {
@@ -141,58 +177,61 @@ peer_client::pass(std::int64_t gateway, client_request request) {
     });
     std::string message = write_passed(request, std::chrono::steady_clock::now());
     std::string().swap(request.body);
-    const auto answer = co_await (*to)->send(
-        runner::http_method::post, peer_pass_path, std::move(message),
-        pass_time + settings_.busy_wait
+    const auto time = pass_time + settings_.busy_wait;
+    const auto answered = co_await runner::with_deadline(
+        ask_to_answer(*to, std::move(message), time), std::chrono::steady_clock::now() + time
     );
-    if (!answer) {
-        co_return answer.error();
-    }
-    auto body = co_await body_of(**answer, passed_answer_bytes_max);
-    if (!body || (*answer)->status() != 200) {
-        co_return not_understood();
-    }
-    auto read = read_answer(std::move(*body));
-    if (!read) {
-        co_return not_understood();
-    }
-    co_return read;
+    co_return answered ? *answered : (*to)->not_understood();
 }
 
-asio::awaitable<result<peer_door::stopped_everywhere>>
-peer_client::stop_everywhere(session::thread_key key, std::optional<std::string> run_id) {
+asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywhere(
+    session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
+    std::string owners_run
+) {
     auto others = co_await store_.other_gateways();
     if (!others) {
         co_return others.error();
     }
     const auto executor = co_await asio::this_coro::executor;
-    const std::string request = write_peer_request({std::move(key), std::move(run_id)});
     const auto gathered = std::make_shared<stops>();
     gathered->changed = std::make_shared<change_signal>(executor);
     for (session::peer_address& each : *others) {
         if (each.url.empty()) {
-            gathered->all.all_reached = false;
+            gathered->told.all_reached = false;
             continue;
         }
+        const bool is_owner = each.number == owner;
+        peer_request what{.key = key, .run_id = run_id};
+        what.only_while = is_owner ? owners_run : std::string();
         auto to = known(each.number);
         if (!to) {
             to = add(store_.gateway_number(), std::move(each));
         }
         ++gathered->under_way;
+        gathered->owner_under_way = gathered->owner_under_way || is_owner;
         asio::co_spawn(
-            executor, stop_at(std::move(to), request, stop_time),
-            [gathered](const std::exception_ptr& thrown, const result<stopped_here>& met) {
-                gathered->add(thrown, met);
+            executor, stop_at(std::move(to), write_peer_request(what), stop_time),
+            [gathered, is_owner](const std::exception_ptr& thrown, result<stopped_here> met) {
+                gathered->add(is_owner, thrown, met);
             }
         );
     }
-    while (gathered->under_way > 0) {
+    // The owner's run takes its time to end; who has nothing to stop answers at once.
+    while (gathered->owner_under_way) {
         co_await gathered->changed->wait_until(std::chrono::steady_clock::time_point::max());
     }
-    co_return gathered->all;
+    const auto give_up = std::chrono::steady_clock::now() + (owner == 0 ? all_time : others_time);
+    while (gathered->under_way > 0 && std::chrono::steady_clock::now() < give_up) {
+        co_await gathered->changed->wait_until(give_up);
+    }
+    gathered->told.all_reached = gathered->told.all_reached && gathered->under_way == 0;
+    co_return gathered->told;
 }
 
 asio::awaitable<result<std::shared_ptr<peer>>> peer_client::find(std::int64_t gateway) {
+    if (store_.gateway_number() == 0) {
+        co_return failure{errc::store_unavailable, "the leases of this server were lost"};
+    }
     if (auto found = known(gateway)) {
         co_return found;
     }
@@ -218,7 +257,8 @@ std::shared_ptr<peer> peer_client::add(std::int64_t own, session::peer_address a
     endpoint.headers = {{"Authorization", "Bearer " + address.secret}};
     endpoint.connect_timeout = connect_time;
     endpoint.first_byte_timeout = pass_time + settings_.busy_wait;
-    endpoint.idle_timeout = silence;
+    endpoint.idle_timeout = silence_max;
+    endpoint.budget = settings_.budget;
     endpoint.ca_file = settings_.ca_file;
     auto client = runner::make_http_client(std::move(endpoint));
     if (!client) {

@@ -3,6 +3,7 @@
 #include "gateway/peers/peer.hpp"
 #include "gateway/runs/peer_door.hpp"
 #include "session/base/log.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/store/store.hpp"
 
 #include <atomic>
@@ -22,21 +23,23 @@ public:
     struct settings {
         std::string ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
         std::chrono::milliseconds busy_wait{0}; ///< run_settings::busy_wait, of all gateways.
+        memory_budget* budget = nullptr; ///< Counts what is kept of answers; null: none does.
     };
     /// The references must outlive this.
     peer_client(session::store& store, settings given, logger& log);
 
-    [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<entry_reader>>> open(
-        std::int64_t gateway, session::thread_key key, std::string run_id, std::uint64_t after
-    ) override;
+    [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<entry_reader>>>
+    open(std::int64_t gateway, asked_run run, std::uint64_t after) override;
     [[nodiscard]] boost::asio::awaitable<result<stopped_here>> stop(
         std::int64_t gateway, session::thread_key key, std::optional<std::string> run_id,
         stop_wish wish
     ) override;
     [[nodiscard]] boost::asio::awaitable<result<client_answer>>
     pass(std::int64_t gateway, client_request request) override;
-    [[nodiscard]] boost::asio::awaitable<result<stopped_everywhere>>
-    stop_everywhere(session::thread_key key, std::optional<std::string> run_id) override;
+    [[nodiscard]] boost::asio::awaitable<result<stopped_everywhere>> stop_everywhere(
+        session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
+        std::string owners_run
+    ) override;
 
 private:
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<peer>>> find(std::int64_t gateway);

@@ -4,7 +4,11 @@
 #include "gateway/peers/peer_request.hpp"
 #include "runner/base/stop_source.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <exception>
@@ -17,7 +21,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Then the other gateway, which should end the stream, has not heard that its readers have left.
+// Limit for telling the other gateway that the readers left, and then for its ending of the stream.
 constexpr std::chrono::seconds leave_time{2};
 
 // Shared with what makes the other gateway end it.
@@ -25,18 +29,22 @@ struct reading {
     explicit reading(const asio::any_io_executor& executor) : stop(executor) {}
     runner::stop_source stop;
     bool is_leaving = false;
+    bool is_over = false;
 };
 
 asio::awaitable<void>
-tell(std::shared_ptr<peer> from, std::int64_t stream, std::shared_ptr<reading> reading) {
+report_leaving(std::shared_ptr<peer> from, std::int64_t stream, std::shared_ptr<reading> reading) {
     peer_request what;
     what.stream = stream;
-    const auto heard = co_await from->send(
-        runner::http_method::post, peer_leave_path, write_peer_request(what), leave_time
+    const auto answer = co_await from->send(
+        runner::http_method::post, peer_leave_path, write_peer_request(what), leave_time,
+        peer::in_pause::is_sent
     );
-    if (!heard) {
-        (void)reading->stop.request(runner::stop_reason::cancelled);
+    if (answer && (*answer)->status() == 204 && !reading->is_over) {
+        asio::steady_timer timer(co_await asio::this_coro::executor, leave_time);
+        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     }
+    (void)reading->stop.request(runner::stop_reason::cancelled);
 }
 
 class peer_reader final : public entry_reader {
@@ -61,6 +69,7 @@ public:
         if (!goes_on.value_or(false) && !out.end) {
             out.end = reading_->is_leaving ? entries_end::left : entries_end::lost;
         }
+        reading_->is_over = out.end.has_value();
         co_return out;
     }
 
@@ -74,7 +83,7 @@ public:
         }
         // Closing the connection would count as cut off: the other gateway ends the stream.
         asio::co_spawn(
-            executor_, tell(from_, stream_, reading_),
+            executor_, report_leaving(from_, stream_, reading_),
             [at = reading_](const std::exception_ptr& thrown) {
                 if (thrown) {
                     (void)at->stop.request(runner::stop_reason::cancelled);

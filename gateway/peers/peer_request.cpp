@@ -89,6 +89,12 @@ std::string write_peer_request(const peer_request& what) {
     if (what.run_id) {
         body["runId"] = *what.run_id;
     }
+    if (what.run_number != 0) {
+        body["runNumber"] = what.run_number;
+    }
+    if (!what.only_while.empty()) {
+        body["onlyWhile"] = what.only_while;
+    }
     if (what.wish != stop_wish::cancelled) {
         body["wish"] = name_of(what.wish);
     }
@@ -102,11 +108,12 @@ result<peer_request> read_peer_request(std::string_view body) {
     }
     peer_request what;
     std::string run_id;
-    const bool is_sound = read_text(*fields, "principal", what.key.principal) &&
-                          read_text(*fields, "threadId", what.key.thread_id) &&
-                          read_text(*fields, "runId", run_id) && read_wish(*fields, what.wish) &&
-                          read_number(*fields, "after", what.after) &&
-                          read_number(*fields, "stream", what.stream);
+    const bool is_sound =
+        read_text(*fields, "principal", what.key.principal) &&
+        read_text(*fields, "threadId", what.key.thread_id) && read_text(*fields, "runId", run_id) &&
+        read_wish(*fields, what.wish) && read_text(*fields, "onlyWhile", what.only_while) &&
+        read_number(*fields, "runNumber", what.run_number) &&
+        read_number(*fields, "after", what.after) && read_number(*fields, "stream", what.stream);
     if (!is_sound) {
         return unreadable();
     }

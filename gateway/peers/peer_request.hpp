@@ -16,11 +16,12 @@ namespace agui::gateway {
 // What one gateway asks another for, below base_path, and what it is answered. The version is part
 // of the paths: a gateway that does not know it answers 404, as if it did not have the run.
 
-inline constexpr std::string_view peer_ping_path = "/peer/1/ping";   ///< GET: 204.
-inline constexpr std::string_view peer_log_path = "/peer/1/log";     ///< POST: entry_frames.hpp.
-inline constexpr std::string_view peer_leave_path = "/peer/1/leave"; ///< POST: 204.
-inline constexpr std::string_view peer_stop_path = "/peer/1/stop";   ///< POST: stopped_here.
-inline constexpr std::string_view peer_pass_path = "/peer/1/pass";   ///< POST: client_answer.
+inline constexpr std::string_view peer_ping_path = "/peer/1/ping"; ///< GET: 204.
+inline constexpr std::string_view peer_log_path = "/peer/1/log";   ///< POST: entry_frames.hpp.
+/// POST: 204; 200: there is no such stream.
+inline constexpr std::string_view peer_leave_path = "/peer/1/leave";
+inline constexpr std::string_view peer_stop_path = "/peer/1/stop"; ///< POST: stopped_here.
+inline constexpr std::string_view peer_pass_path = "/peer/1/pass"; ///< POST: client_answer.
 
 /// Which gateway asks, and which is meant: their numbers.
 inline constexpr std::string_view peer_header_prefix = "agui-peer-";
@@ -40,9 +41,11 @@ inline constexpr std::size_t passed_answer_bytes_max = 1'048'576;
 struct peer_request {
     session::thread_key key;
     std::optional<std::string> run_id;
-    std::uint64_t after = 0; ///< Of a log: entries after this one.
+    std::int64_t run_number = 0; ///< Of a log: the run's number in the store; 0: not known.
+    std::uint64_t after = 0;     ///< Of a log: the entries after this one are wanted.
     stop_wish wish = stop_wish::cancelled;
-    std::int64_t stream = 0; ///< Of a log and the leaving of it: the asking gateway's own number.
+    std::string only_while{}; ///< A stop is without effect once that run is over; empty: never.
+    std::int64_t stream = 0;  ///< Of a log and the leaving of it: the asking gateway's own number.
 };
 
 [[nodiscard]] std::string write_peer_request(const peer_request& what);

@@ -35,16 +35,18 @@ http_reply other_gateway() { return to_reply(http_errc::wrong_host, "This is ano
 
 // A process that has lost its leases has another number, and the address of one that has ended may
 // be another's by now.
-bool is_meant(const session::store& store, const http_request& request) {
+bool is_for_this_process(const session::store& store, const http_request& request) {
     const std::int64_t own = store.gateway_number();
     return own != 0 && own == number_in(request.header(peer_to_header));
 }
 
 asio::awaitable<handler_reply>
 read_log(const peer_services& here, const http_request& request, peer_request what) {
-    const auto log = co_await here.runs.find_here(std::move(what.key), what.run_id.value_or(""));
+    const auto log = co_await here.runs.find_here(
+        std::move(what.key), what.run_id.value_or(""), what.run_number
+    );
     if (!log || what.after > log->last_sequence()) {
-        co_return to_reply(http_errc::not_found, "This gateway does not have these entries.");
+        co_return nothing(); // This gateway does not have them.
     }
     const peer_streams::name own{number_in(request.header(peer_from_header)), what.stream};
     co_return stream_reply{std::make_unique<entry_source>(log, what.after, here.streams, own)};
@@ -52,15 +54,16 @@ read_log(const peer_services& here, const http_request& request, peer_request wh
 
 asio::awaitable<handler_reply>
 leave_log(const peer_services& here, const http_request& request, peer_request what) {
-    (void)here.streams.leave({number_in(request.header(peer_from_header)), what.stream});
-    co_return nothing();
+    const std::int64_t from = number_in(request.header(peer_from_header));
+    co_return here.streams.leave({from, what.stream}) ? nothing() : http_reply();
 }
 
 asio::awaitable<handler_reply>
 stop(const peer_services& here, const http_request&, peer_request what) {
     http_reply reply;
-    const stopped_here met =
-        co_await here.runs.stop_here(std::move(what.key), std::move(what.run_id), what.wish);
+    const stopped_here met = co_await here.runs.stop_here(
+        std::move(what.key), std::move(what.run_id), what.wish, std::move(what.only_while)
+    );
     reply.body = write_stopped(met);
     co_return reply;
 }
@@ -70,7 +73,7 @@ using peer_handler =
 
 asio::awaitable<handler_reply>
 answer(peer_handler handler, std::shared_ptr<const peer_services> here, http_request& request) {
-    if (!is_meant(here->store, request)) {
+    if (!is_for_this_process(here->store, request)) {
         co_return other_gateway();
     }
     auto what = read_peer_request(request.body);
@@ -82,7 +85,7 @@ answer(peer_handler handler, std::shared_ptr<const peer_services> here, http_req
 
 asio::awaitable<handler_reply>
 ping(std::shared_ptr<const peer_services> here, http_request& request) {
-    co_return is_meant(here->store, request) ? nothing() : other_gateway();
+    co_return is_for_this_process(here->store, request) ? nothing() : other_gateway();
 }
 
 client_answer answer_of(handler_reply reply, passed_request passed) {
@@ -101,7 +104,7 @@ client_answer answer_of(handler_reply reply, passed_request passed) {
 // A request of a client, as if it had come here.
 asio::awaitable<handler_reply>
 pass(std::shared_ptr<const peer_services> here, http_request& request) {
-    if (!is_meant(here->store, request)) {
+    if (!is_for_this_process(here->store, request)) {
         co_return other_gateway();
     }
     auto what = read_passed(std::move(request.body), std::chrono::steady_clock::now());
@@ -146,7 +149,6 @@ std::vector<route> make_peer_routes(peer_services services) {
          .pattern = peer_pass_path,
          .handler = [here](http_request& request) { return pass(here, request); },
          .peer = true,
-         .json = true,
          .more_body_bytes = passed_head_bytes_max}
     );
     const auto add = [&](std::string_view path, peer_handler handler) {
@@ -156,7 +158,6 @@ std::vector<route> make_peer_routes(peer_services services) {
              .handler = [here,
                          handler](http_request& request) { return answer(handler, here, request); },
              .peer = true,
-             .json = true,
              .max_body_bytes = peer_request_bytes_max}
         );
     };

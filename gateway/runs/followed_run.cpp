@@ -7,6 +7,7 @@
 #include "gateway/runs/unstored_end.hpp"
 #include "session/base/change_signal.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/id.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -28,8 +29,15 @@ namespace {
 
 constexpr std::size_t page_entries = 1024;
 
-// While no gateway shows the run, the store is read this often.
+// While no gateway shows the run, the store is read this often, about: not by all at once.
 constexpr std::chrono::milliseconds read_again{500};
+// And asked who has the run, if nothing has come.
+constexpr std::chrono::seconds find_again{3};
+
+std::chrono::milliseconds some_time_around(std::chrono::milliseconds time) {
+    const auto random = static_cast<unsigned char>(random_bytes(1).front());
+    return time * 3 / 4 + time * random / 512;
+}
 
 failure too_large() {
     return {errc::overloaded, "there is not enough memory for the events of this run", {}, {}};
@@ -41,13 +49,25 @@ bool ends_a_run(std::string_view event) {
            event.starts_with(R"({"type":"RUN_ERROR")");
 }
 
-// Appends what the store has beyond the log's end.
-boost::asio::awaitable<result<void>>
-read_on(session::store& store, std::int64_t run_number, event_log& log) {
+// Appends what the store has beyond the log's end. The first `own_events` of the log were made
+// here. False: the last event that came from elsewhere is another one in the store. A server that
+// was replaced by one that lags behind, or relaxed durability, may have lost it, and another one
+// has its number by now.
+boost::asio::awaitable<result<bool>>
+read_on(session::store& store, std::int64_t run_number, event_log& log, std::uint64_t own_events) {
     for (;;) {
-        const auto page = co_await store.read_log(run_number, log.last_sequence(), page_entries);
+        const std::uint64_t last = log.last_sequence();
+        const std::uint64_t compared = last > own_events ? 1 : 0;
+        auto page = co_await store.read_log(run_number, last - compared, page_entries);
         if (!page) {
             co_return page.error();
+        }
+        const bool is_full = page->size() == page_entries;
+        if (compared > 0 && !page->empty()) {
+            if (page->front().json != log.last_event()) {
+                co_return false;
+            }
+            page->erase(page->begin());
         }
         if (!page->empty()) {
             if (const auto restored = restore_entries(log, *page); !restored) {
@@ -58,26 +78,10 @@ read_on(session::store& store, std::int64_t run_number, event_log& log) {
         if (log.outgrown(SIZE_MAX)) {
             co_return too_large();
         }
-        if (page->size() < page_entries) {
-            co_return result<void>();
+        if (!is_full) {
+            co_return true;
         }
     }
-}
-
-// True: the store has the last event that readers were shown, or may still get it. A server that
-// was replaced by one that lags behind, or relaxed durability, may have lost it; another one may
-// have its number by now.
-boost::asio::awaitable<result<bool>>
-has_what_was_shown(session::store& store, std::int64_t run_number, const event_log& log) {
-    const std::uint64_t last = log.last_sequence();
-    if (last == 0) {
-        co_return true;
-    }
-    const auto page = co_await store.read_log(run_number, last - 1, 1);
-    if (!page) {
-        co_return page.error();
-    }
-    co_return page->empty() || page->front().json == log.last_event();
 }
 
 struct seen {
@@ -117,18 +121,15 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
     };
 }
 
-// What a look at the run in the store says.
-boost::asio::awaitable<seen>
-look(run_core& core, const conversation_key& place, session::run_record& run, event_log& log) {
+// Where the run is, as the store says, which is read to its end.
+boost::asio::awaitable<seen> find_and_read(
+    run_core& core, const conversation_key& place, session::run_record& run, event_log& log,
+    std::uint64_t own_events
+) {
     if (run.number == 0 || !run.answered_by.empty()) {
         if (auto waits = co_await look_for_begun(core, place, run)) {
             co_return std::move(*waits);
         }
-    }
-    session::store& store = core.store_of(place);
-    const auto same = co_await has_what_was_shown(store, run.number, log);
-    if (same && !*same) {
-        co_return seen{.is_over = true};
     }
     const auto known = co_await find_run(core, place, run.run_id);
     if (!known) {
@@ -137,12 +138,47 @@ look(run_core& core, const conversation_key& place, session::run_record& run, ev
     const bool is_gone = !known->has_value() || (*known)->record.number != run.number;
     const bool has_ended = !is_gone && (*known)->place == run_place::ended;
     // After the run was looked up, so that nothing is missed that came before its end.
-    const auto read = co_await read_on(store, run.number, log);
+    const auto read = co_await read_on(core.store_of(place), run.number, log, own_events);
     if (!read) {
         co_return seen{.is_over = read.error().code != errc::store_unavailable};
     }
-    co_return seen{is_gone || has_ended, is_gone ? 0 : (*known)->gateway};
+    co_return seen{is_gone || has_ended || !*read, is_gone ? 0 : (*known)->gateway};
 }
+
+// Looks at a run that no gateway shows, again and again.
+class look_out {
+public:
+    explicit look_out(std::uint64_t own_events) : own_events_(own_events) {}
+
+    boost::asio::awaitable<seen>
+    look(run_core& core, const conversation_key& place, session::run_record& run, event_log& log) {
+        const auto now = std::chrono::steady_clock::now();
+        if (run.number != 0 && run.answered_by.empty() && now < find_at_) {
+            const std::uint64_t before = log.last_sequence();
+            const auto read = co_await read_on(core.store_of(place), run.number, log, own_events_);
+            if (!read || !*read) {
+                const bool is_away = !read && read.error().code == errc::store_unavailable;
+                co_return seen{.is_over = !is_away};
+            }
+            if (!ends_a_run(log.last_event())) {
+                find_at_ = log.last_sequence() > before ? now + find_again : find_at_;
+                co_return seen{.is_over = false, .gateway = gateway_};
+            }
+        }
+        seen found = co_await find_and_read(core, place, run, log, own_events_);
+        // A run that nobody has is about to be ended.
+        find_at_ = found.gateway == 0 ? now : now + find_again;
+        gateway_ = found.gateway;
+        co_return found;
+    }
+    /// Before the next look by itself: what is known of the run may be old.
+    void forget() { find_at_ = {}; }
+
+private:
+    const std::uint64_t own_events_;
+    std::chrono::steady_clock::time_point find_at_{};
+    std::int64_t gateway_ = 0;
+};
 
 // Nothing more can be read. No reader may be left without an end, whatever the store has.
 void end_followed(
@@ -158,13 +194,15 @@ void end_followed(
     ));
 }
 
-// What the readers of a log tell the one who fills it. Used on the log's executor.
+// Messages from a log's readers to its follower. Used on the log's executor.
 struct following {
-    explicit following(const boost::asio::any_io_executor& executor)
-        : changed(std::make_shared<change_signal>(executor)) {}
-    entry_reader* reader = nullptr;                ///< What is read at the moment.
+    following(const boost::asio::any_io_executor& executor, std::uint64_t own)
+        : changed(std::make_shared<change_signal>(executor)), own_events(own) {}
+    /// What is read at the moment; it is destroyed only after this was reset.
+    entry_reader* reader = nullptr;
     session::leaving how = session::leaving::left; ///< The last reader, if there was one.
     const std::shared_ptr<change_signal> changed;
+    const std::uint64_t own_events; ///< What the log had before.
 
     void on_readers(std::size_t count, session::leaving gone) {
         if (count > 0) {
@@ -186,7 +224,7 @@ enum class outcome {
     look,     ///< The store has to say where the rest is, or has it.
 };
 
-// Adds what has come to the log.
+// Appends the received entries.
 outcome add(run_core& core, const session::run_record& run, event_log& log, run_entries& next) {
     if (!next.entries.empty()) {
         if (!restore_entries(log, next.entries)) {
@@ -199,6 +237,9 @@ outcome add(run_core& core, const session::run_record& run, event_log& log, run_
     }
     if (next.end != entries_end::ended) {
         return outcome::go_on;
+    }
+    if (next.unnumbered.empty() && !ends_a_run(log.last_event())) {
+        return outcome::look;
     }
     if (next.unnumbered.empty()) {
         log.end_restored();
@@ -256,7 +297,8 @@ boost::asio::awaitable<std::unique_ptr<entry_reader>> open_entries(
     if (core.services.peers == nullptr || gateway == 0) {
         co_return nullptr;
     }
-    auto opened = co_await core.services.peers->open(gateway, place.thread, run.run_id, after);
+    auto opened =
+        co_await core.services.peers->open(gateway, {place.thread, run.run_id, run.number}, after);
     if (!opened) {
         co_return nullptr;
     }
@@ -269,14 +311,19 @@ boost::asio::awaitable<void> follow(
     std::weak_ptr<event_log> followed, std::shared_ptr<following> at,
     std::unique_ptr<entry_reader> from
 ) {
+    look_out out(at->own_events);
     for (;;) {
         outcome came = outcome::look;
         if (from) {
-            at->reader = from.get();
+            struct current {
+                current(following& of, entry_reader* reader) : at(of) { at.reader = reader; }
+                ~current() { at.reader = nullptr; }
+                following& at;
+            } const reading(*at, from.get());
             came = co_await read_entries(*core, run, followed, *at, *from);
-            at->reader = nullptr;
-            from.reset();
+            out.forget();
         }
+        from.reset();
         std::int64_t gateway = 0;
         {
             const std::shared_ptr<event_log> log = followed.lock();
@@ -285,7 +332,7 @@ boost::asio::awaitable<void> follow(
             }
             pass_failpoint("follow.look");
             const seen now = came == outcome::hopeless ? seen{.is_over = true}
-                                                       : co_await look(*core, place, run, *log);
+                                                       : co_await out.look(*core, place, run, *log);
             if (now.is_over) {
                 log->set_readers_handler({});
                 if (!now.rest || !log->continue_in(now.rest)) {
@@ -296,7 +343,9 @@ boost::asio::awaitable<void> follow(
             gateway = now.gateway;
         }
         if (came != outcome::go_on) {
-            co_await at->changed->wait_until(std::chrono::steady_clock::now() + read_again);
+            co_await at->changed->wait_until(
+                std::chrono::steady_clock::now() + some_time_around(read_again)
+            );
         }
         from = co_await open_entries(*core, place, run, gateway, followed);
     }
@@ -309,6 +358,7 @@ boost::asio::awaitable<result<void>> follow_run(
     std::int64_t gateway, const std::shared_ptr<event_log>& log
 ) {
     const auto executor = co_await boost::asio::this_coro::executor;
+    const std::uint64_t own = log->last_sequence();
     if (gateway == 0) {
         const auto there = co_await find_elsewhere(core, place);
         const bool is_there = there && there->has_value() && (*there)->run_id == run.run_id;
@@ -316,12 +366,12 @@ boost::asio::awaitable<result<void>> follow_run(
     }
     auto from = co_await open_entries(core, place, run, gateway, log);
     if (!from && run.number != 0) {
-        const auto read = co_await read_on(core.store_of(place), run.number, *log);
+        const auto read = co_await read_on(core.store_of(place), run.number, *log, own);
         if (!read) {
             co_return read.error();
         }
     }
-    const auto at = std::make_shared<following>(executor);
+    const auto at = std::make_shared<following>(executor, own);
     log->set_readers_handler([at](std::size_t count, session::leaving how) {
         at->on_readers(count, how);
     });
@@ -330,6 +380,7 @@ boost::asio::awaitable<result<void>> follow_run(
         [core = core.shared_from_this(), place, run,
          followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
             if (const auto left = followed.lock(); thrown && left) {
+                left->set_readers_handler({});
                 end_followed(*core, place, run, *left);
             }
         }

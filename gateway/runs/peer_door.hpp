@@ -41,8 +41,9 @@ enum class entries_end {
 /// The next part of a run's log, as another gateway shows it.
 struct run_entries {
     std::vector<session::log_entry> entries; ///< In order.
-    std::vector<std::string> unnumbered;     ///< The events that end a log and have no number.
-    std::optional<entries_end> end;          ///< Nothing will follow.
+    /// With entries_end::ended: the events that end the log and have no number.
+    std::vector<std::string> unnumbered;
+    std::optional<entries_end> end; ///< Nothing will follow.
 };
 
 /// Reads the log of a run that another gateway has. Counts there as one reader; if it is destroyed
@@ -87,11 +88,16 @@ class peer_door {
 public:
     virtual ~peer_door() = default;
 
+    /// A run as another gateway is asked for it.
+    struct asked_run {
+        session::thread_key key;
+        std::string run_id;
+        std::int64_t number = 0; ///< 0: not known, as of a request that waits in the queue.
+    };
     /// Begins to read a run's log after entry `after`. `gateway` is the number of the one that has
     /// the run (session::thread_holder). errc::not_found: it does not have it.
-    [[nodiscard]] virtual boost::asio::awaitable<result<std::unique_ptr<entry_reader>>> open(
-        std::int64_t gateway, session::thread_key key, std::string run_id, std::uint64_t after
-    ) = 0;
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::unique_ptr<entry_reader>>>
+    open(std::int64_t gateway, asked_run run, std::uint64_t after) = 0;
 
     /// Stops what that gateway has of the thread, as run_service::stop_here() does there. Returns
     /// once it has ended. May be repeated.
@@ -107,12 +113,16 @@ public:
 
     struct stopped_everywhere {
         stopped_here met;         ///< In all of them together.
-        bool all_reached = false; ///< False: some could not be asked.
+        bool all_reached = false; ///< False: some could not be asked, or have not answered.
     };
     /// Cancels at all other gateways at once, which keep the stop for a request that comes later.
-    /// Fails only if the store cannot say which there are.
-    [[nodiscard]] virtual boost::asio::awaitable<result<stopped_everywhere>>
-    stop_everywhere(session::thread_key key, std::optional<std::string> run_id) = 0;
+    /// `owner` is the one that has the thread, for its run `owners_run`, after whose end the stop
+    /// is without effect there; 0: none. Waits for the end of that run, and for the others only
+    /// briefly. Fails only if the store cannot say which there are.
+    [[nodiscard]] virtual boost::asio::awaitable<result<stopped_everywhere>> stop_everywhere(
+        session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
+        std::string owners_run
+    ) = 0;
 };
 
 } // namespace agui::gateway

@@ -227,22 +227,30 @@ run_service::follow(thread_key key, std::string run_id, std::int64_t gateway) {
 }
 
 boost::asio::awaitable<std::shared_ptr<event_log>>
-run_service::find_here(thread_key key, std::string run_id) {
+run_service::find_here(thread_key key, std::string run_id, std::int64_t run_number) {
     const std::shared_ptr<run_core> core = core_;
     const conversation_key place{std::move(key), false};
     // With its turn, because a run that is just beginning is in neither place.
     const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
     if (const auto live = core->registry.active(place); live && live->record().run_id == run_id) {
-        co_return live->log();
+        const bool is_meant = run_number == 0 || live->record().number == run_number;
+        co_return is_meant ? live->log() : nullptr;
     }
     const auto waiting = core->queue.find(place, run_id);
     co_return waiting ? waiting->log : nullptr;
 }
 
-boost::asio::awaitable<stopped_here>
-run_service::stop_here(thread_key key, std::optional<std::string> run_id, stop_wish wish) {
+boost::asio::awaitable<stopped_here> run_service::stop_here(
+    thread_key key, std::optional<std::string> run_id, stop_wish wish, std::string only_while
+) {
     const std::shared_ptr<run_core> core = core_;
     conversation_key place{std::move(key), false};
+    if (!only_while.empty()) {
+        const auto active = core->registry.active(place);
+        if (!active || active->record().run_id != only_while) {
+            co_return stopped_here(); // The stop has been on its way for long.
+        }
+    }
     if (wish != stop_wish::cancelled) {
         const bool if_left = wish == stop_wish::superseded_if_left;
         co_return co_await supersede_here(core, std::move(place), std::move(run_id), if_left);

@@ -94,13 +94,17 @@ public:
 
     // For other gateways, about what this process itself has.
 
-    /// The log of a run, or of a request that waits in the queue; null: neither is here.
+    /// The log of a run, or of a request that waits in the queue; null: neither is here. A run of
+    /// another number than `run_number` is not meant; 0: the number is not known.
     [[nodiscard]] boost::asio::awaitable<std::shared_ptr<event_log>>
-    find_here(session::thread_key key, std::string run_id);
+    find_here(session::thread_key key, std::string run_id, std::int64_t run_number);
 
-    /// As cancel(); or stops the active run only, if it is to be superseded.
-    [[nodiscard]] boost::asio::awaitable<stopped_here>
-    stop_here(session::thread_key key, std::optional<std::string> run_id, stop_wish wish);
+    /// As cancel(); or stops the active run only, if it is to be superseded. Without effect if
+    /// `only_while` names a run that is not active any more.
+    [[nodiscard]] boost::asio::awaitable<stopped_here> stop_here(
+        session::thread_key key, std::optional<std::string> run_id, stop_wish wish,
+        std::string only_while = {}
+    );
 
     /// Returns the record of the run once it has ended. errc::not_found: the thread has no such
     /// run. errc::store_unavailable: also if its end could not be stored. Cancelling the caller

@@ -45,8 +45,8 @@ wait_until_withdrawn(run_core& core, const conversation_key& place, std::string 
     }
 }
 
-// Asks the process that has the run or, if there is none, all others. Nullopt: not all that may
-// have something to stop could be asked.
+// Asks the process that has the run and, unless only that run is meant, all others. Nullopt: not
+// all that may have something to stop could be asked.
 boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
     run_core& core, const conversation_key& place, const std::optional<run_elsewhere>& there,
     const std::optional<std::string>& run_id
@@ -55,19 +55,21 @@ boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
     if (peers == nullptr) {
         co_return std::nullopt;
     }
-    if (there && there->gateway != 0) {
-        const auto met =
-            co_await peers->stop(there->gateway, place.thread, run_id, stop_wish::cancelled);
-        // Without a queue nothing of this thread waits in yet another process.
-        if (met && met->any && !core.settings.queue) {
+    const std::int64_t owner = there ? there->gateway : 0;
+    if (owner != 0 && run_id && *run_id == there->run_id) {
+        const auto met = co_await peers->stop(owner, place.thread, run_id, stop_wish::cancelled);
+        if (met && met->any) {
             co_return stopped_elsewhere{met->any, met->stopped};
         }
     }
-    const auto all = co_await peers->stop_everywhere(place.thread, run_id);
+    // A request that is to become a run may be on its way to any of them, or wait there.
+    const auto all = co_await peers->stop_everywhere(
+        place.thread, run_id, owner, there && !run_id ? there->run_id : std::string()
+    );
     if (!all) {
         co_return all.error();
     }
-    if (!all->all_reached) {
+    if (!all->all_reached && !all->met.stopped) {
         co_return std::nullopt;
     }
     co_return stopped_elsewhere{all->met.any, all->met.stopped};

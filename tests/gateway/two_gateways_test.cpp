@@ -627,16 +627,16 @@ TEST_P(TwoGateways, AThreadThatIsHeldForARunThatHasEndedIsWaitedFor) {
     start_both();
     model.answer({.text = "One"});
     EXPECT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("One"));
-    const std::shared_ptr<session::store> third = common->open();
-    const auto held = outcome_of(third->acquire({"", "t"}, "r"));
+    session::store& there = servers[0]->store();
+    const auto held = outcome_of(there.acquire({"", "t"}, "r"));
     ASSERT_TRUE(held);
-    held_place at_b("admission.held_for_ended");
+    held_place at_a("admission.held_for_ended");
     raw_client here(b());
     here.send(post("/agui", body_of("s")));
-    ASSERT_TRUE(at_b.wait_until_it_comes());
+    ASSERT_TRUE(at_a.wait_until_it_comes());
 
-    third->release(*held);
-    at_b.let_go();
+    there.release(*held);
+    at_a.let_go();
     model.answer({.text = "Two"});
 
     EXPECT_THAT(here.read_reply().body, HasSubstr("Two"));

@@ -851,10 +851,14 @@ TEST(Config, OtherGatewaysAskAtTheAddressThatTheDatabaseSeesIfAllAreListenedOn) 
     server_config server;
     server.listen = "0.0.0.0:80";
     EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://10.0.0.3:80");
-    EXPECT_EQ(effective_peer_url(server, 80, "fd00::3"), "http://[fd00::3]:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "fd00::3"), "") << "nobody listens there";
     EXPECT_EQ(effective_peer_url(server, 80, "127.0.0.1"), "");
     EXPECT_EQ(effective_peer_url(server, 80, "::1"), "");
     EXPECT_EQ(effective_peer_url(server, 80, ""), "") << "a Unix socket";
+    server.listen = "[::]:80";
+    EXPECT_EQ(effective_peer_url(server, 80, "fd00::3"), "http://[fd00::3]:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://10.0.0.3:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "fe80::3"), "") << "known on one link only";
 }
 
 TEST(Config, RefusesAPeerUrlThatPathsCannotBeAppendedTo) {

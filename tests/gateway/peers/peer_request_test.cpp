@@ -15,8 +15,10 @@ TEST(PeerRequest, IsReadAsItWasWritten) {
              "er\n",
              "thread \"1\""},
         .run_id = "run",
+        .run_number = 3'000'000'000,
         .after = 18'000'000'000'000'000'000U,
         .wish = stop_wish::superseded_if_left,
+        .only_while = "other run",
         .stream = 7
     };
 
@@ -26,8 +28,10 @@ TEST(PeerRequest, IsReadAsItWasWritten) {
     EXPECT_EQ(read->key.principal, what.key.principal);
     EXPECT_EQ(read->key.thread_id, what.key.thread_id);
     EXPECT_EQ(read->run_id, what.run_id);
+    EXPECT_EQ(read->run_number, what.run_number);
     EXPECT_EQ(read->after, what.after);
     EXPECT_EQ(read->wish, what.wish);
+    EXPECT_EQ(read->only_while, what.only_while);
     EXPECT_EQ(read->stream, what.stream);
 }
 

@@ -186,16 +186,23 @@ TEST_F(PeerRoutes, ShowARunAsEntries) {
         events.push_back(each.json);
     }
     EXPECT_EQ(events, events_in(stored));
-    EXPECT_EQ(ask_at(a(), log_of("r")).status, 404) << "it has ended: the store has it";
+    EXPECT_EQ(ask_at(a(), log_of("r")).status, 204) << "it has ended: the store has it";
 }
 
 TEST_F(PeerRoutes, SayThatARunIsNotHere) {
     start();
 
-    EXPECT_EQ(ask_at(a(), log_of("r")).status, 404);
+    EXPECT_EQ(ask_at(a(), log_of("r")).status, 204);
     const auto there = begin_run();
-    EXPECT_EQ(ask_at(a(), log_of("other")).status, 404);
-    EXPECT_EQ(ask_at(a(), log_of("r", 1000)).status, 404) << "entries that it never had";
+    EXPECT_EQ(ask_at(a(), log_of("other")).status, 204);
+    EXPECT_EQ(ask_at(a(), log_of("r", 1000)).status, 204) << "entries that it never had";
+    const auto of_run = [&](std::int64_t number) {
+        return ask_for(
+            gateway::peer_log_path,
+            {.key = {"", "t"}, .run_id = "r", .run_number = number, .stream = 1}
+        );
+    };
+    EXPECT_EQ(ask_at(a(), of_run(1000)).status, 204) << "an earlier run of that id";
     EXPECT_EQ(ask_at(a(), post(gateway::peer_log_path, "[]", headers())).status, 422);
 }
 
@@ -251,6 +258,22 @@ TEST_F(PeerRoutes, StopWhatIsHere) {
     );
 
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
+}
+
+// It was on its way while the network stood still.
+TEST_F(PeerRoutes, AStopThatWasMeantForAnEarlierRunIsWithoutEffect) {
+    start();
+    const auto reader = begin_run();
+    const auto stop_while = [&](std::string run_id) {
+        peer_request what;
+        what.key = {"", "t"};
+        what.only_while = std::move(run_id);
+        return ask_at(a(), ask_for(gateway::peer_stop_path, what)).body;
+    };
+
+    EXPECT_EQ(stop_while("earlier"), R"({"any":false,"stopped":false})");
+    EXPECT_EQ(stop_while("r"), R"({"any":true,"stopped":true})");
+    EXPECT_THAT(rest_of(*reader), HasSubstr("user_stop"));
 }
 
 TEST_F(PeerRoutes, LetARunGiveWayIfItHasNoReaders) {

@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -74,6 +76,14 @@ protected:
     result<std::unique_ptr<runner::transport_response>> ping() {
         return run(other->send(http_method::get, peer_ping_path, {}, 1s));
     }
+    /// The requests that tell of leaving.
+    std::vector<runner::transport_request> leaves() const {
+        std::vector<runner::transport_request> found;
+        std::ranges::copy_if(client->sent, std::back_inserter(found), [](const auto& each) {
+            return each.target == peer_leave_path;
+        });
+        return found;
+    }
     std::unique_ptr<entry_reader> read(std::vector<std::string> pieces, std::uint64_t after = 0) {
         return make_peer_reader(
             context().get_executor(), other,
@@ -97,7 +107,30 @@ TEST_F(Peer, IsToldWhoAsksAndWhoIsMeant) {
     );
 }
 
-TEST_F(Peer, IsLeftInPeaceForAMomentAfterAFailure) {
+// A proxy in front of a gateway that is down answers as well.
+TEST_F(Peer, WhatNoGatewayAnswersIsAFailure) {
+    for (const int status : {404, 429, 500, 502, 503}) {
+        const auto fresh = std::make_shared<peer>(
+            2, session::peer_address{5, "http://10.0.0.5", "secret"}, client, null_logger()
+        );
+        client->answer = [status](const runner::transport_request&) -> fake_client::outcome {
+            return std::make_unique<piecewise_answer>(status, std::vector<std::string>{""});
+        };
+        EXPECT_FALSE(run(fresh->send(http_method::get, peer_ping_path, {}, 1s))) << status;
+        EXPECT_TRUE(fresh->is_down(std::chrono::steady_clock::now())) << status;
+    }
+}
+
+TEST_F(Peer, RequestsThatFailTogetherAreOneFailure) {
+    client->answer = unreachable;
+    for (int i = 0; i < 5; ++i) {
+        (void)run(other->send(http_method::get, peer_ping_path, {}, 1s, peer::in_pause::is_sent));
+    }
+
+    EXPECT_FALSE(other->is_down(std::chrono::steady_clock::now() + 260ms));
+}
+
+TEST_F(Peer, IsNotAskedDuringThePauseAfterAFailure) {
     client->answer = unreachable;
     EXPECT_EQ(ping().error().code, errc::store_unavailable);
     EXPECT_TRUE(other->is_down(std::chrono::steady_clock::now()));
@@ -137,16 +170,28 @@ TEST_F(Peer, AStreamThatEndsWithoutAWordIsLost) {
     EXPECT_EQ(run(read({"e 2 2 0\n{}"})->read()).end, entries_end::lost) << "an entry is missing";
 }
 
+// The body goes on in the next piece.
+TEST_F(Peer, EventsWithoutANumberComeWithTheEnd) {
+    const auto reader = read({"e 1 2 0\n{}u 2\n[]", "u 4\nnu", "ll", "ended\n"});
+
+    EXPECT_TRUE(run(reader->read()).unnumbered.empty());
+    EXPECT_TRUE(run(reader->read()).unnumbered.empty());
+    EXPECT_TRUE(run(reader->read()).unnumbered.empty());
+    const run_entries last = run(reader->read());
+    EXPECT_EQ(last.end, entries_end::ended);
+    EXPECT_EQ(last.unnumbered, (std::vector<std::string>{"[]", "null"}));
+}
+
+// The stream goes on until the other gateway ends it, but not for long.
 TEST_F(Peer, ReadersThatLeaveAreReported) {
-    const auto reader = read({"e 1 2 0\n{}", ""}); // The end comes once the gateway has heard it.
+    const auto reader = read({"e 1 2 0\n{}"});
     (void)run(reader->read());
 
     reader->leave(session::leaving::left);
 
     EXPECT_EQ(run(reader->read()).end, entries_end::left);
-    ASSERT_EQ(client->sent.size(), 1U);
-    EXPECT_EQ(client->sent[0].target, peer_leave_path);
-    EXPECT_EQ(read_peer_request(client->sent[0].body)->stream, 7);
+    ASSERT_EQ(leaves().size(), 1U);
+    EXPECT_EQ(read_peer_request(leaves()[0].body)->stream, 7);
 }
 
 TEST_F(Peer, AReaderThatIsCutOffJustCloses) {
@@ -167,12 +212,28 @@ TEST_F(Peer, ReadersThatCannotReportTheirLeavingEndAllTheSame) {
     EXPECT_EQ(run(reader->read()).end, entries_end::left);
 }
 
+// It was busy with a failure of another request.
+TEST_F(Peer, LeavingIsReportedDuringThePauseToo) {
+    client->answer = unreachable;
+    (void)ping();
+    client->answer = [](const runner::transport_request&) -> fake_client::outcome {
+        return std::make_unique<piecewise_answer>(200, std::vector<std::string>{""});
+    };
+    const auto reader = read({});
+
+    reader->leave(session::leaving::left);
+
+    EXPECT_EQ(run(reader->read()).end, entries_end::left);
+    EXPECT_EQ(leaves().size(), 1U);
+}
+
 // As if the network between the two had been cut: nothing is ever refused.
 TEST_F(Peer, ItsStreamsAreCutIfItAnswersNoPing) {
     client->answer = unreachable;
     const auto reader = read({});
 
     EXPECT_EQ(run(reader->read()).end, entries_end::lost);
+    EXPECT_GE(client->sent.size(), 3U) << "each ping is sent, whatever failed before";
 }
 
 TEST_F(Peer, IsPingedOnlyWhileThereAreStreams) {

@@ -60,17 +60,6 @@ public:
         return has_value ? PQgetvalue(result.get(), 0, 0) : "";
     }
 
-    /// The payloads of notifications that have come to this session, which has to LISTEN.
-    std::vector<std::string> heard() {
-        (void)(*this)("SELECT 1"); // Whatever was sent before comes with the answer.
-        std::vector<std::string> payloads;
-        while (PGnotify* const each = PQnotifies(connection_.get())) {
-            payloads.emplace_back(each->extra);
-            PQfreemem(each);
-        }
-        return payloads;
-    }
-
 private:
     std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
 };
