@@ -114,6 +114,12 @@ stop_at(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds
     co_return met ? *met : to->not_understood();
 }
 
+std::chrono::milliseconds age_of(std::chrono::steady_clock::time_point asked) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - asked
+    );
+}
+
 // What all have answered so far. Used on one executor.
 struct stops {
     peer_door::stopped_everywhere told{.met = {}, .all_reached = true};
@@ -203,6 +209,7 @@ asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywh
         const bool is_owner = each.number == owner;
         peer_request what{.key = key, .run_id = run_id};
         what.only_while = is_owner ? owners_run : std::string();
+        what.age = age_of(asked);
         auto to = known(each.number);
         if (!to) {
             to = add(store_.gateway_number(), std::move(each));
@@ -216,7 +223,8 @@ asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywh
             }
         );
     }
-    // The owner's run takes its time to end; who has nothing to stop answers at once.
+    // The owner's run takes its time to end; who has nothing to stop answers at once. Each request
+    // ends by itself.
     while (gathered->owner_under_way) {
         co_await gathered->changed->wait_until(std::chrono::steady_clock::time_point::max());
     }

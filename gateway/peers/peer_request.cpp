@@ -95,6 +95,9 @@ std::string write_peer_request(const peer_request& what) {
     if (!what.only_while.empty()) {
         body["onlyWhile"] = what.only_while;
     }
+    if (what.age.count() != 0) {
+        body["age"] = what.age.count();
+    }
     if (what.wish != stop_wish::cancelled) {
         body["wish"] = name_of(what.wish);
     }
@@ -108,15 +111,17 @@ result<peer_request> read_peer_request(std::string_view body) {
     }
     peer_request what;
     std::string run_id;
+    std::int64_t age = 0;
     const bool is_sound =
         read_text(*fields, "principal", what.key.principal) &&
         read_text(*fields, "threadId", what.key.thread_id) && read_text(*fields, "runId", run_id) &&
         read_wish(*fields, what.wish) && read_text(*fields, "onlyWhile", what.only_while) &&
-        read_number(*fields, "runNumber", what.run_number) &&
+        read_number(*fields, "runNumber", what.run_number) && read_number(*fields, "age", age) &&
         read_number(*fields, "after", what.after) && read_number(*fields, "stream", what.stream);
-    if (!is_sound) {
+    if (!is_sound || age < 0) {
         return unreadable();
     }
+    what.age = std::chrono::milliseconds(age);
     if (fields->contains("runId")) {
         what.run_id = std::move(run_id);
     }

@@ -45,7 +45,8 @@ struct peer_request {
     std::uint64_t after = 0;     ///< Of a log: the entries after this one are wanted.
     stop_wish wish = stop_wish::cancelled;
     std::string only_while{}; ///< A stop is without effect once that run is over; empty: never.
-    std::int64_t stream = 0;  ///< Of a log and the leaving of it: the asking gateway's own number.
+    std::chrono::milliseconds age{0}; ///< Of a stop: how long ago the client asked for it.
+    std::int64_t stream = 0; ///< Of a log and the leaving of it: the asking gateway's own number.
 };
 
 [[nodiscard]] std::string write_peer_request(const peer_request& what);

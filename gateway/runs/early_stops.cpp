@@ -1,11 +1,17 @@
 #include "gateway/runs/early_stops.hpp"
 
+#include <algorithm>
+
 namespace agui::gateway {
 
-void early_stops::add(const conversation_key& place, const std::string& run_id, time_point now) {
+void early_stops::add(const conversation_key& place, const std::string& run_id, time_point asked) {
+    const auto earlier = by_name_.find({place, run_id});
+    if (earlier != by_name_.end()) {
+        asked = std::max(asked, earlier->second.at);
+    }
     forget(place, run_id); // So that the newest is last in every order.
     const std::uint64_t number = ++last_number_;
-    const auto added = by_name_.emplace(name{place, run_id}, entry{number, now}).first;
+    const auto added = by_name_.emplace(name{place, run_id}, entry{number, asked}).first;
     in_order_.emplace(number, added);
     std::set<std::uint64_t>& own = by_principal_[place.thread.principal];
     own.insert(number);

@@ -30,9 +30,9 @@ public:
 
     explicit early_stops(limits bounds) : limits_(bounds) {}
 
-    /// Keeps a stop. An empty `run_id` means the whole thread. A stop replaces an earlier one of
-    /// the same run or thread.
-    void add(const conversation_key& place, const std::string& run_id, time_point now);
+    /// Keeps a stop. An empty `run_id` means the whole thread. Of two for the same run or thread
+    /// the one that was asked for later is kept.
+    void add(const conversation_key& place, const std::string& run_id, time_point asked);
     /// True if a request whose first byte came at `received` must be stopped. Removes a stop that
     /// names its runId.
     [[nodiscard]] bool take(

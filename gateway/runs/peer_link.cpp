@@ -69,7 +69,9 @@ void peer_link::stop(const session::stop_request& request) {
     if (!core) {
         return;
     }
-    (void)core->registry.stop({request.key, false}, request.run_id);
+    (void)core->registry.stop(
+        {request.key, false}, request.run_id, std::chrono::steady_clock::now() - request.age
+    );
 }
 
 } // namespace agui::gateway

@@ -17,7 +17,7 @@ run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
         place.value() = run;
         by_place_.insert(std::move(place));
     }
-    runs_.insert(run);
+    runs_.emplace(run, request.request_->received);
     request.request_->run = run;
     return request.request_->stop || !stopping_ ? request.request_->stop : stop_reason::shutdown;
 }
@@ -48,7 +48,17 @@ std::size_t run_registry::size() const {
 
 std::vector<std::shared_ptr<live_run>> run_registry::active_runs() const {
     const std::lock_guard lock(mutex_);
-    return {runs_.begin(), runs_.end()};
+    return all_runs();
+}
+
+// With the mutex held.
+std::vector<std::shared_ptr<live_run>> run_registry::all_runs() const {
+    std::vector<std::shared_ptr<live_run>> all;
+    all.reserve(runs_.size());
+    for (const auto& [run, received] : runs_) {
+        all.push_back(run);
+    }
+    return all;
 }
 
 std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_run>& run) {
@@ -120,6 +130,7 @@ std::unique_ptr<run_registry::arrival> run_registry::arrive(
 ) {
     auto request = std::make_shared<arriving>();
     request->name = {std::move(place), std::move(run_id)};
+    request->received = received;
     const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(mutex_);
     if (early_stops_.take(request->name.first, request->name.second, received, now)) {
@@ -151,20 +162,24 @@ bool run_registry::arrival::stopped() const {
     return request_->stop.has_value();
 }
 
-run_registry::stopping
-run_registry::stop(const conversation_key& place, const std::optional<std::string>& run_id) {
+run_registry::stopping run_registry::stop(
+    const conversation_key& place, const std::optional<std::string>& run_id,
+    std::chrono::steady_clock::time_point asked
+) {
     stopping found;
     {
         const std::lock_guard lock(mutex_);
         const auto live = by_place_.find(place);
-        if (live != by_place_.end() && (!run_id || (*live)->record().run_id == *run_id)) {
+        if (live != by_place_.end() &&
+            (run_id ? (*live)->record().run_id == *run_id : runs_.at(*live) <= asked)) {
             found.run_ = *live;
             found.run_->stop(stop_reason::cancelled);
         }
         const auto [begin, end] = arrivals_.equal_range(place);
         for (auto one = begin; one != end; ++one) {
             arriving& request = *one->second;
-            const bool is_meant = !run_id || request.name.second == *run_id;
+            const bool is_meant =
+                run_id ? request.name.second == *run_id : request.received <= asked;
             if (is_meant && !request.run) {
                 request.stop = request.stop.value_or(stop_reason::cancelled);
                 found.requests_.push_back(one->second);
@@ -173,7 +188,7 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
         // Requests with other ids are refused, so that the stop would be kept for nothing.
         const std::string name = run_id.value_or(std::string());
         if (!(run_id && found.any()) && is_sound_id(place.thread.thread_id) && is_sound_id(name)) {
-            early_stops_.add(place, name, std::chrono::steady_clock::now());
+            early_stops_.add(place, name, asked);
         }
     }
     if (!found.requests_.empty()) {
@@ -323,7 +338,7 @@ std::vector<std::shared_ptr<live_run>> run_registry::begin_stop() {
     const std::lock_guard lock(mutex_);
     draining_ = true;
     stopping_ = true;
-    return {runs_.begin(), runs_.end()};
+    return all_runs();
 }
 
 bool run_registry::draining() const {
@@ -335,7 +350,7 @@ bool run_registry::draining() const {
 std::shared_ptr<live_run> run_registry::any_run(std::shared_ptr<completion_event>& admitted) {
     const std::lock_guard lock(mutex_);
     if (!runs_.empty()) {
-        return *runs_.begin();
+        return runs_.begin()->first;
     }
     if (admissions_ > 0) {
         if (!no_admissions_) {

@@ -21,7 +21,6 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -87,9 +86,12 @@ public:
     class stopping;
     /// Stops the conversation's run and its registered requests: those with that runId, or all
     /// without one. A stop without a runId, or with one that is not known, is also kept for
-    /// requests that may be on their way. Those who wait for the thread check again.
-    [[nodiscard]] stopping
-    stop(const conversation_key& place, const std::optional<std::string>& run_id);
+    /// requests that may be on their way. Those who wait for the thread check again. Without a
+    /// runId, what was received after `asked` is not meant.
+    [[nodiscard]] stopping stop(
+        const conversation_key& place, const std::optional<std::string>& run_id,
+        std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now()
+    );
     /// Removes a stop that stop() has kept, because the run with that id has ended already.
     void forget_early_stop(const conversation_key& place, const std::string& run_id);
 
@@ -157,13 +159,14 @@ private:
     void forget_detached(const live_run* run);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> all_runs() const;
     [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
 
     const limits limits_;
     mutable std::mutex mutex_;
     /// A run whose end is committed stays here briefly, while its thread may already have the next
-    /// one.
-    std::unordered_set<std::shared_ptr<live_run>> runs_;
+    /// one. With the times at which the first bytes of their requests came.
+    std::unordered_map<std::shared_ptr<live_run>, std::chrono::steady_clock::time_point> runs_;
     std::set<std::shared_ptr<live_run>, place_order> by_place_; ///< The newest of each place.
     /// The one that has had no reader for the longest time is first. Readers may have come back.
     detached_list detached_;
@@ -187,6 +190,7 @@ private:
 /// registry's lock.
 struct run_registry::arriving {
     run_name name;
+    std::chrono::steady_clock::time_point received; ///< When its first byte came.
     std::optional<runner::stop_reason> stop;
     std::shared_ptr<live_run> run; ///< The run that it has become.
     bool ended_by_stop = false;    ///< It was visible to clients, and a stop has ended it.

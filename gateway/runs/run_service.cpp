@@ -241,7 +241,8 @@ run_service::find_here(thread_key key, std::string run_id, std::int64_t run_numb
 }
 
 boost::asio::awaitable<stopped_here> run_service::stop_here(
-    thread_key key, std::optional<std::string> run_id, stop_wish wish, std::string only_while
+    thread_key key, std::optional<std::string> run_id, stop_wish wish,
+    std::chrono::steady_clock::time_point asked, std::string only_while
 ) {
     const std::shared_ptr<run_core> core = core_;
     conversation_key place{std::move(key), false};
@@ -255,7 +256,7 @@ boost::asio::awaitable<stopped_here> run_service::stop_here(
         const bool if_left = wish == stop_wish::superseded_if_left;
         co_return co_await supersede_here(core, std::move(place), std::move(run_id), if_left);
     }
-    run_registry::stopping reached = core->registry.stop(place, run_id);
+    run_registry::stopping reached = core->registry.stop(place, run_id, asked);
     stopped_here met{reached.any(), false};
     met.stopped = co_await reached.wait();
     co_return met;
@@ -264,11 +265,12 @@ boost::asio::awaitable<stopped_here> run_service::stop_here(
 boost::asio::awaitable<result<bool>>
 run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<run_core> core = core_;
+    const auto asked = std::chrono::steady_clock::now();
     check_failpoint("cancel.requested");
     const conversation_key places[] = {{key, false}, {key, true}};
     std::vector<run_registry::stopping> reached;
     for (const conversation_key& place : places) {
-        reached.push_back(core->registry.stop(place, run_id));
+        reached.push_back(core->registry.stop(place, run_id, asked));
     }
     pass_failpoint("cancel.counted");
     bool any = false;
@@ -280,7 +282,7 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     }
     // What was stopped here may wait for the thread in other processes too.
     if (core->services.store.is_shared() && (!(stopped && run_id) || core->settings.queue)) {
-        const auto there = co_await stop_elsewhere(*core, places[0], run_id);
+        const auto there = co_await stop_elsewhere(*core, places[0], run_id, asked);
         if (!there) {
             co_return there.error();
         }

@@ -49,7 +49,7 @@ wait_until_withdrawn(run_core& core, const conversation_key& place, std::string 
 // all that may have something to stop could be asked.
 boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
     run_core& core, const conversation_key& place, const std::optional<run_elsewhere>& there,
-    const std::optional<std::string>& run_id
+    const std::optional<std::string>& run_id, std::chrono::steady_clock::time_point asked
 ) {
     peer_door* const peers = core.services.peers;
     if (peers == nullptr) {
@@ -64,7 +64,7 @@ boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
     }
     // A request that is to become a run may be on its way to any of them, or wait there.
     const auto all = co_await peers->stop_everywhere(
-        place.thread, run_id, owner, there && !run_id ? there->run_id : std::string()
+        place.thread, run_id, owner, there && !run_id ? there->run_id : std::string(), asked
     );
     if (!all) {
         co_return all.error();
@@ -78,7 +78,8 @@ boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
 } // namespace
 
 boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
-    run_core& core, const conversation_key& place, const std::optional<std::string>& run_id
+    run_core& core, const conversation_key& place, const std::optional<std::string>& run_id,
+    std::chrono::steady_clock::time_point asked
 ) {
     // Before it is asked for, so that a run that begins afterwards is not waited for.
     const auto waits = run_id ? co_await is_queued(core, place, *run_id) : result<bool>(false);
@@ -89,16 +90,19 @@ boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
     if (!there) {
         co_return there.error();
     }
-    const auto answered = co_await ask_others(core, place, *there, run_id);
+    const auto answered = co_await ask_others(core, place, *there, run_id, asked);
     if (!answered) {
         co_return answered.error();
     }
-    if (*answered && ((*answered)->any || !there->has_value())) {
+    if (*answered) {
         co_return **answered;
     }
-    const auto asked = co_await core.store_of(place).request_stop({place.thread, run_id});
-    if (!asked) {
-        co_return asked.error();
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - asked
+    );
+    const auto written = co_await core.store_of(place).request_stop({place.thread, run_id, age});
+    if (!written) {
+        co_return written.error();
     }
     stopped_elsewhere met;
     if (*waits) {

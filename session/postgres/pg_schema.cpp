@@ -245,10 +245,11 @@ constexpr const char* version_6[] = {
     // How other gateways ask it.
     "ALTER TABLE agui.gateways ADD COLUMN url bytea NOT NULL DEFAULT ''",
     "ALTER TABLE agui.gateways ADD COLUMN secret bytea NOT NULL DEFAULT ''",
-    // What a gateway asks of those that it cannot reach. Rows live for a minute.
+    // What a gateway asks of those that it cannot reach. Rows live for 10 s.
     "CREATE UNLOGGED TABLE agui.stops (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
-    "at timestamptz NOT NULL DEFAULT clock_timestamp(), gateway bigint NOT NULL, "
+    "at timestamptz NOT NULL, gateway bigint NOT NULL, "
     "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea)",
+    "CREATE INDEX stops_by_time ON agui.stops (at)",
     "DROP TABLE agui.run_watches",
     // Which one lets it wait.
     "ALTER TABLE agui.queued_requests ADD COLUMN gateway bigint NOT NULL DEFAULT 0",

@@ -21,12 +21,15 @@ namespace {
 constexpr std::chrono::milliseconds between_looks{500};
 
 constexpr const char* insert_stop =
-    "INSERT INTO agui.stops (gateway, principal, thread_id, run_id) VALUES ($1, $2, $3, $4)";
-// A process that could not read them for so long has lost its leases.
+    "INSERT INTO agui.stops (gateway, principal, thread_id, run_id, at) "
+    "VALUES ($1, $2, $3, $4, clock_timestamp() - $5 * interval '1 millisecond')";
+// Whoever waits for the end of a run asks again.
 constexpr const char* drop_old_stops =
-    "DELETE FROM agui.stops WHERE at < clock_timestamp() - interval '1 minute'";
+    "DELETE FROM agui.stops WHERE at < clock_timestamp() - interval '10 s'";
 constexpr const char* stops_of_others =
-    "SELECT number, principal, thread_id, run_id FROM agui.stops WHERE gateway <> $1";
+    "SELECT number, principal, thread_id, run_id, "
+    "(extract(epoch FROM clock_timestamp() - at) * 1000)::bigint FROM agui.stops "
+    "WHERE gateway <> $1 AND at > clock_timestamp() - interval '10 s'";
 
 } // namespace
 
@@ -40,7 +43,8 @@ asio::awaitable<void> pg_stops::request(stop_request request) {
         pg_batch batch;
         batch.emplace_back(drop_old_stops);
         batch.emplace_back(
-            insert_stop, gateway, request.key.principal, request.key.thread_id, run_id
+            insert_stop, gateway, request.key.principal, request.key.thread_id, run_id,
+            request.age.count()
         );
         return batch;
     });
@@ -51,9 +55,9 @@ asio::awaitable<void> pg_stops::work() {
         try {
             co_await read();
         } catch (const pg_error&) {
-            has_looked_ = true; // The store says that it cannot be used.
+            // The store says that it cannot be used.
         } catch (const pg_unavailable&) {
-            has_looked_ = true;
+            // As above.
         }
         if (!is_closed_) {
             timer_.expires_after(between_looks);
@@ -67,7 +71,6 @@ void pg_stops::close() noexcept {
     timer_.cancel();
 }
 
-// What was asked for before the first look was not meant for this process.
 asio::awaitable<void> pg_stops::read() {
     const auto results = co_await read_at_once(shared_, [gateway = gateway_.id()] {
         pg_batch batch;
@@ -79,16 +82,16 @@ asio::awaitable<void> pg_stops::read() {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::int64_t number = rows.integer(i, 0);
         known_.insert(number);
-        if (has_looked_ && !known.contains(number)) {
+        if (!known.contains(number)) {
             stop_request request;
             request.key = {std::string(rows.text(i, 1)), std::string(rows.text(i, 2))};
             if (!rows.is_null(i, 3)) {
                 request.run_id = std::string(rows.text(i, 3));
             }
+            request.age = std::chrono::milliseconds(rows.integer(i, 4));
             tell(request);
         }
     }
-    has_looked_ = true;
 }
 
 void pg_stops::tell(const stop_request& request) {

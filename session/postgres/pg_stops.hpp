@@ -42,7 +42,6 @@ private:
     std::mutex handler_mutex_;        ///< Also held during its calls.
     peer_handler* handler_ = nullptr; ///< Under handler_mutex_.
     std::set<std::int64_t> known_;    ///< The rows that there were at the last look.
-    bool has_looked_ = false;
     boost::asio::steady_timer timer_;
     bool is_closed_ = false;
 };

@@ -102,6 +102,8 @@ struct held_by {
 struct stop_request {
     thread_key key;
     std::optional<std::string> run_id; ///< nullopt: whatever runs on the thread.
+    /// How long ago it was asked for. Without a run_id, what was received since is not meant.
+    std::chrono::milliseconds age{0};
 };
 
 /// How the last reader of a run ended: by itself, or because the server closed its connection or

@@ -191,6 +191,32 @@ TEST_F(TwoGatewaysOfOneProcess, AStopReachesAGatewayThatDidNotHearItAtFirst) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
+// As one that is read from the database may.
+TEST_F(TwoGatewaysOfOneProcess, AStopOfAThreadThatComesLateIsNotMeantForLaterMessages) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto third = common->open();
+
+    ASSERT_TRUE(outcome_of(third->request_stop({{"", "t"}, std::nullopt, std::chrono::minutes(1)}))
+    );
+
+    model.answer({.text = "Hello"});
+    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
+}
+
+TEST_F(TwoGatewaysOfOneProcess, AStopThatMeetsNothingIsOver) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    fake->set_unavailable(2, "the server does not answer");
+
+    const raw_reply reply =
+        ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"another"})"));
+
+    EXPECT_EQ(reply.body, R"({"cancelled":false})") << "no other gateway has to be told of it";
+}
+
 TEST_F(TwoGatewaysOfOneProcess, AStopThatCannotBePassedOnIsRefused) {
     start_both();
     fake->hide_address(1);

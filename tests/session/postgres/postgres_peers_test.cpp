@@ -548,18 +548,10 @@ TEST_F(PostgresStops, ReachEveryOtherProcessOnce) {
     EXPECT_TRUE(at_second_.stops.empty());
 }
 
-TEST_F(PostgresStops, ReachNoProcessThatStartsLater) {
-    done(second_->request_stop({thread_1, "run_1"}));
-    recording_peer at_third;
-    const auto third = open();
-    third->set_peer_handler(&at_third);
+TEST_F(PostgresStops, TellTheirAge) {
+    done(second_->request_stop({thread_1, std::nullopt, std::chrono::seconds(5)}));
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
-
-    done(second_->request_stop({thread_1, "run_2"}));
-
-    EXPECT_TRUE(at_third.told.wait([&] { return !at_third.stops.empty(); }));
-    EXPECT_EQ(at_third.stops[0].run_id, "run_2");
-    third->set_peer_handler(nullptr);
+    EXPECT_GE(at_first_.stops[0].age, std::chrono::seconds(5));
 }
 
 TEST_F(PostgresStops, ReachAProcessWhoseConnectionsWereLost) {
@@ -570,13 +562,15 @@ TEST_F(PostgresStops, ReachAProcessWhoseConnectionsWereLost) {
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
 }
 
-TEST_F(PostgresStops, AreKeptForAMinute) {
-    done(second_->request_stop({thread_1, "run_1"}));
-    sql("UPDATE agui.stops SET at = at - interval '61 s'");
+TEST_F(PostgresStops, AreKeptForTenSeconds) {
+    done(second_->request_stop({thread_1, "run_1", std::chrono::seconds(11)}));
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.stops"), "1");
 
     done(second_->request_stop({thread_1, "run_2"}));
 
     EXPECT_EQ(sql("SELECT string_agg(run_id::text, ' ') FROM agui.stops"), "\\x72756e5f32");
+    EXPECT_TRUE(at_first_.told.wait([&] { return !at_first_.stops.empty(); }));
+    EXPECT_EQ(at_first_.stops[0].run_id, "run_2");
 }
 
 } // namespace
