@@ -18,7 +18,7 @@ namespace agui::gateway {
 
 namespace {
 
-requested_run requested_by(const session::left_request& left) {
+requested_run requested_by(const session::left_request& left, unix_ms now) {
     const session::queued_request& row = left.request;
     requested_run what;
     what.principal = left.key.principal;
@@ -30,6 +30,7 @@ requested_run requested_by(const session::left_request& left) {
                                 .value_or(translator::projection::undeclared);
     what.only_new = true;
     what.idempotency_key = row.idempotency_key;
+    what.received -= std::chrono::milliseconds(std::max<unix_ms>(now - row.queued_at, 0));
     return what;
 }
 
@@ -52,8 +53,9 @@ boost::asio::awaitable<bool> is_still_queued(accepted_run::admitted& request) {
     co_return true;
 }
 
-// In the order in which a request that comes from a client takes the same turns.
-boost::asio::awaitable<void> wait_here(
+// In the order in which a request that comes from a client takes the same turns. False: it cannot
+// be answered here.
+boost::asio::awaitable<bool> wait_here(
     std::shared_ptr<run_core> core, std::unique_ptr<run_registry::admission> admission,
     session::left_request left
 ) {
@@ -67,9 +69,9 @@ boost::asio::awaitable<void> wait_here(
             log_level::error, "a message of another process waits for an agent that is not here",
             {{"thread", left.key.thread_id}, {"agent", left.request.agent_id}}
         );
-        co_return;
+        co_return false;
     }
-    request.what = requested_by(left);
+    request.what = requested_by(left, core->services.time.now());
     request.place = {left.key, false};
     request.digest = left.request.input_digest;
     request.admission = std::move(admission);
@@ -79,9 +81,9 @@ boost::asio::awaitable<void> wait_here(
         request.key_turn = co_await core->registry.take_turn(request.place, "key " + key);
     }
     request.id_turn = co_await core->registry.take_turn(request.place, "run " + run_id);
-    pass_failpoint("queue.picked_up");
+    check_failpoint("queue.picked_up");
     if (core->queue.find(request.place, run_id) || !co_await is_still_queued(request)) {
-        co_return; // Its client has sent it again, to this process, or a run has taken it.
+        co_return true; // Its client has sent it again, to this process, or a run has taken it.
     }
     core->services.log.log(
         log_level::info, "a message that another process has left is answered here",
@@ -92,6 +94,7 @@ boost::asio::awaitable<void> wait_here(
         core->services.memory
     );
     (void)co_await wait_in_queue(to_begin, std::move(log), {});
+    co_return true;
 }
 
 } // namespace
@@ -106,14 +109,19 @@ boost::asio::awaitable<void> pick_up_queued(std::shared_ptr<run_core> core) {
         if (!admission) {
             co_return;
         }
-        auto left = co_await core->services.store.claim_queued(1);
+        auto left = co_await core->services.store.claim_queued(core->queue.numbers(), 1);
         if (!left || left->empty()) {
             co_return;
         }
+        const std::int64_t number = left->front().request.number;
+        core->queue.begin_pick_up(number);
         // Beside the others: a request of the same id may take long.
         boost::asio::co_spawn(
             executor, wait_here(core, std::move(*admission), std::move(left->front())),
-            [core](const std::exception_ptr& thrown) {
+            [core, number](const std::exception_ptr& thrown, bool can_be_answered) {
+                if (thrown || can_be_answered) {
+                    core->queue.end_pick_up(number); // It waits, or the next look finds it again.
+                }
                 if (thrown) {
                     core->services.log.log(
                         log_level::error, "a message of another process could not be picked up"

@@ -35,6 +35,27 @@ void run_queue::remove(const std::shared_ptr<waiting_run>& request) noexcept {
     request->over.set();
 }
 
+std::vector<std::int64_t> run_queue::numbers() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::int64_t> all(picked_up_.begin(), picked_up_.end());
+    for (const auto& [place, waiting] : by_place_) {
+        for (const std::shared_ptr<waiting_run>& each : waiting) {
+            all.push_back(each->number); // 0, until it is stored, is nobody's.
+        }
+    }
+    return all;
+}
+
+void run_queue::begin_pick_up(std::int64_t number) {
+    const std::lock_guard lock(mutex_);
+    picked_up_.insert(number);
+}
+
+void run_queue::end_pick_up(std::int64_t number) noexcept {
+    const std::lock_guard lock(mutex_);
+    picked_up_.erase(number);
+}
+
 template <class Which>
 std::shared_ptr<waiting_run>
 run_queue::find_where(const conversation_key& place, Which which) const {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,12 @@ public:
     [[nodiscard]] std::shared_ptr<waiting_run>
     find_by_key(const conversation_key& place, const std::string& idempotency_key) const;
 
+    /// The numbers of all that are stored, and of those that are being picked up.
+    [[nodiscard]] std::vector<std::int64_t> numbers() const;
+    /// A request in the store's queue is to wait here, until add(), or not at all.
+    void begin_pick_up(std::int64_t number);
+    void end_pick_up(std::int64_t number) noexcept;
+
     /// True: requests of the thread wait that no run has taken.
     [[nodiscard]] bool is_awaited(const conversation_key& place) const;
     /// When the newest of them was queued; 0: there is none.
@@ -101,6 +108,7 @@ private:
 
     mutable std::mutex mutex_;
     std::map<conversation_key, waiting_list> by_place_;
+    std::set<std::int64_t> picked_up_;
 };
 
 } // namespace agui::gateway

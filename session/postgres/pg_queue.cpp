@@ -35,7 +35,8 @@ constexpr const char* requests_of =
 constexpr const char* left_requests =
     "SELECT q.number, q.run_id, q.parent_run_id, q.agent_id, q.input_digest, q.idempotency_key, "
     "q.protocol, q.queued_at, q.messages, q.gateway, t.principal, t.thread_id "
-    "FROM agui.queued_requests q JOIN agui.threads t ON t.id = q.thread WHERE q.gateway = 0 "
+    "FROM agui.queued_requests q JOIN agui.threads t ON t.id = q.thread "
+    "WHERE q.gateway IN (0, $2) AND q.number <> ALL ($3) "
     "ORDER BY q.number LIMIT $1 FOR UPDATE OF q SKIP LOCKED";
 constexpr const char* own_number = AGUI_PG_OWN("$1");
 constexpr const char* claim_requests =
@@ -114,10 +115,12 @@ queued_request request_in(const pg_rows& rows, std::size_t row, agui::logger& lo
     return request;
 }
 
-asio::awaitable<std::vector<left_request>>
-claim_in(pg_transaction& in, std::int64_t gateway, std::size_t limit, agui::logger& log) {
+asio::awaitable<std::vector<left_request>> claim_in(
+    pg_transaction& in, std::int64_t gateway, const std::vector<std::int64_t>& known,
+    std::size_t limit, agui::logger& log
+) {
     pg_batch look;
-    look.emplace_back(left_requests, limit);
+    look.emplace_back(left_requests, limit, gateway, known);
     look.emplace_back(own_number, gateway);
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
     std::vector<left_request> claimed;
@@ -157,11 +160,12 @@ asio::awaitable<result<bool>> pg_threads::withdraw(thread_key key, std::int64_t 
     );
 }
 
-asio::awaitable<std::vector<left_request>> pg_threads::claim_queued(std::size_t limit) {
+asio::awaitable<std::vector<left_request>>
+pg_threads::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
     co_return co_await transact<std::vector<left_request>>(
         parts_.shared.pool, parts_.shared.patience, {},
         [&](pg_transaction& in) {
-            return claim_in(in, parts_.gateway.id(), limit, parts_.shared.log);
+            return claim_in(in, parts_.gateway.id(), known, limit, parts_.shared.log);
         }
     );
 }

@@ -56,7 +56,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     withdraw(thread_key key, std::int64_t number);
 
-    [[nodiscard]] boost::asio::awaitable<std::vector<left_request>> claim_queued(std::size_t limit);
+    [[nodiscard]] boost::asio::awaitable<std::vector<left_request>>
+    claim_queued(std::vector<std::int64_t> known, std::size_t limit);
 
     /// The rows that are left are for pg_upkeep::erase_removed().
     [[nodiscard]] boost::asio::awaitable<result<bool>> remove(thread_key key);

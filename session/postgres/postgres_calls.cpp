@@ -410,10 +410,12 @@ asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_and_settle
     co_return claims;
 }
 
-asio::awaitable<result<std::vector<left_request>>> postgres_store::claim_queued(std::size_t limit) {
+asio::awaitable<result<std::vector<left_request>>>
+postgres_store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
     auto claimed = co_await on_store<std::vector<left_request>>(
-        [this, limit]() -> asio::awaitable<result<std::vector<left_request>>> {
-            co_return co_await threads_.claim_queued(limit);
+        [this, known = std::move(known),
+         limit]() -> asio::awaitable<result<std::vector<left_request>>> {
+            co_return co_await threads_.claim_queued(known, limit);
         }
     );
     for (std::size_t i = 0; claimed && i < claimed->size(); ++i) {

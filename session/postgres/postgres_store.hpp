@@ -83,8 +83,8 @@ public:
     events(thread_key key, std::uint64_t after, std::size_t limit) override;
     boost::asio::awaitable<result<bool>> remove(thread_key key) override;
     boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
-    boost::asio::awaitable<result<std::vector<left_request>>> claim_queued(std::size_t limit
-    ) override;
+    boost::asio::awaitable<result<std::vector<left_request>>>
+    claim_queued(std::vector<std::int64_t> known, std::size_t limit) override;
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit
     ) override;
 

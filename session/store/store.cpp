@@ -4,7 +4,9 @@ namespace agui::session {
 
 namespace asio = boost::asio;
 
-asio::awaitable<result<std::vector<left_request>>> store::claim_queued(std::size_t limit) {
+asio::awaitable<result<std::vector<left_request>>>
+store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
+    (void)known;
     (void)limit;
     co_return std::vector<left_request>();
 }

@@ -331,10 +331,11 @@ public:
     [[nodiscard]] virtual bool is_shared() const noexcept { return false; }
     /// Requests in queues whose processes have ended or lost their leases, at most `limit` of them,
     /// the oldest first. From here on this process lets them wait: of several that ask at once, one
-    /// gets each. To be called after claim_orphans(), which finds out which processes are gone.
-    /// Costs one look at an index if there are none.
+    /// gets each. Also those that this process is to let wait by now, but for the `known` numbers:
+    /// it has failed to. To be called after claim_orphans(), which finds out which processes are
+    /// gone.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<left_request>>>
-    claim_queued(std::size_t limit);
+    claim_queued(std::vector<std::int64_t> known, std::size_t limit);
     /// Null: nobody is told any more, and no call is under way when this returns. To be set before
     /// the first run.
     virtual void set_peer_handler(peer_handler* handler) { (void)handler; }

@@ -43,7 +43,7 @@ public:
 
     // Requests whose processes are gone belong to that one from here on.
     [[nodiscard]] std::vector<std::pair<std::int64_t, thread_key>>
-    take_left(std::int64_t gateway, std::size_t limit);
+    take_left(std::int64_t gateway, const std::vector<std::int64_t>& known, std::size_t limit);
     // The number of the process that holds a thread.
     [[nodiscard]] std::int64_t holder_of(const thread_key& key);
 };
@@ -325,10 +325,10 @@ public:
         }
         co_return requests;
     }
-    asio::awaitable<result<std::vector<session::left_request>>> claim_queued(std::size_t limit
-    ) override {
+    asio::awaitable<result<std::vector<session::left_request>>>
+    claim_queued(std::vector<std::int64_t> known, std::size_t limit) override {
         std::vector<session::left_request> claimed;
-        for (const auto& [number, key] : hub_->take_left(gateway_, limit)) {
+        for (const auto& [number, key] : hub_->take_left(gateway_, known, limit)) {
             auto requests = co_await store_->queued(key);
             for (std::size_t i = 0; requests && i < requests->size(); ++i) {
                 if ((*requests)[i].number == number) {
@@ -492,8 +492,9 @@ private:
     std::map<lease_ptr, held> held_;
 };
 
-std::vector<std::pair<std::int64_t, thread_key>>
-shared_store::hub::take_left(std::int64_t gateway, std::size_t limit) {
+std::vector<std::pair<std::int64_t, thread_key>> shared_store::hub::take_left(
+    std::int64_t gateway, const std::vector<std::int64_t>& known, std::size_t limit
+) {
     std::vector<std::pair<std::int64_t, thread_key>> left;
     const std::lock_guard lock(mutex);
     for (auto& [number, what] : queued) {
@@ -501,7 +502,8 @@ shared_store::hub::take_left(std::int64_t gateway, std::size_t limit) {
             const auto open = each.lock();
             return open && open->gateway_number() == what.second;
         });
-        if (is_gone && left.size() < limit) {
+        const bool is_lost = what.second == gateway && !std::ranges::count(known, number);
+        if ((is_gone || is_lost) && left.size() < limit) {
             what.second = gateway;
             left.emplace_back(number, what.first);
         }

@@ -5,13 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -241,7 +244,7 @@ TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsReadThere) {
 // Two processes had it, and one of them was killed after the other had begun the run.
 TEST_P(TwoGatewaysQueue, ARequestThatIsARunAlreadyIsNotTakenFromTheQueue) {
     const auto first = start_with_run();
-    enqueue_at(servers[0]->store(), "x");
+    enqueue_at(*third, "x");
     model.answer({.text = "One"});
     EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
     result<session::lease_ptr> held = failure{};
@@ -346,9 +349,30 @@ TEST_P(TwoGatewaysQueue, AMessageThatADrainHandsBackIsAnsweredWhereItsClientIs) 
 
 #ifdef AGUI_FAILPOINTS
 
+// What has failed is done again by the next look.
+TEST_P(TwoGatewaysQueue, AMessageThatCouldNotBePickedUpIsAnsweredLater) {
+    const auto first = start_with_run();
+    std::atomic<int> tries{0};
+    const failpoint_hook fails([&](std::string_view reached) {
+        if (reached == "queue.picked_up" && tries++ == 0) {
+            throw std::runtime_error("no memory");
+        }
+    });
+    auto fourth = common->open();
+    enqueue_at(*fourth, "s");
+    fourth.reset();
+    ASSERT_TRUE(comes_true([&] { return tries > 0; }));
+
+    model.answer({.text = "One"});
+
+    ASSERT_TRUE(model.wait_for_calls(2));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(ask_at(a(), get(events_path("s"))).body, HasSubstr("Two"));
+}
+
 TEST_P(TwoGatewaysQueue, AMessageThatIsWithdrawnWhileARunTakesItIsLeftOut) {
     const auto first = start_with_run();
-    const std::int64_t number = enqueue_at(servers[0]->store(), "u");
+    const std::int64_t number = enqueue_at(*third, "u");
     const auto here = open(b(), post("/agui", body_of("s")));
     held_place at_b("queue.taken");
     model.answer({.text = "One"});

@@ -105,13 +105,13 @@ TEST_F(PostgresPeers, WhatWaitsWithOneThatIsGoneIsClaimedOnce) {
         return get(at.enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
     };
     const std::int64_t number = enqueue(*first_, "run_2");
-    enqueue(*second_, "run_3");
+    const std::int64_t own = enqueue(*second_, "run_3");
     EXPECT_EQ(get(second_->queued(thread_1)).at(0).gateway, first_->gateway_number());
-    EXPECT_TRUE(get(second_->claim_queued(9)).empty());
+    EXPECT_TRUE(get(second_->claim_queued({own}, 9)).empty());
 
     expire_first();
     const auto held = get(second_->claim_orphans(9));
-    const auto claimed = get(second_->claim_queued(9));
+    const auto claimed = get(second_->claim_queued({own}, 9));
 
     ASSERT_EQ(claimed.size(), 1U);
     EXPECT_EQ(claimed[0].key, thread_1);
@@ -120,7 +120,9 @@ TEST_F(PostgresPeers, WhatWaitsWithOneThatIsGoneIsClaimedOnce) {
     EXPECT_EQ(claimed[0].request.queued_at, 1000);
     EXPECT_EQ(claimed[0].request.messages.size(), 1U);
     EXPECT_EQ(get(second_->queued(thread_1)).at(0).gateway, second_->gateway_number());
-    EXPECT_TRUE(get(second_->claim_queued(9)).empty());
+    EXPECT_TRUE(get(second_->claim_queued({number, own}, 9)).empty());
+    EXPECT_EQ(get(second_->claim_queued({own}, 9)).at(0).request.number, number)
+        << "it has not learned of its own claim";
 }
 
 TEST_F(PostgresPeers, WhatWaitsWithOneThatEndsIsLeftToTheOthers) {
@@ -132,7 +134,7 @@ TEST_F(PostgresPeers, WhatWaitsWithOneThatEndsIsLeftToTheOthers) {
 
     first_.reset();
 
-    EXPECT_EQ(get(second_->claim_queued(9)).size(), 1U);
+    EXPECT_EQ(get(second_->claim_queued({}, 9)).size(), 1U);
 }
 
 TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
