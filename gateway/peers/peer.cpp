@@ -57,8 +57,11 @@ bool peer::is_down(time_point now) const {
 
 asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
     runner::http_method method, std::string_view path, std::string body,
-    std::chrono::milliseconds time, in_pause what
+    std::chrono::milliseconds time, in_pause what, bool* is_sent
 ) {
+    bool unused = false;
+    bool& was_sent = is_sent != nullptr ? *is_sent : unused;
+    was_sent = false;
     if (!client_ || (what == in_pause::is_refused && is_down(steady::now()))) {
         co_return cannot_be_asked();
     }
@@ -71,19 +74,24 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
         {std::string(peer_to_header), std::to_string(address_.number)}
     };
     request.body = std::move(body);
+    was_sent = true;
     auto answer = co_await runner::with_deadline(client_->send(request), steady::now() + time);
     if (!answer) {
         note_failure("it does not answer");
         co_return cannot_be_asked();
     }
     if (!*answer) {
-        if (answer->error().what != runner::transport_failure::kind::cancelled) {
+        const auto why = answer->error().what;
+        was_sent = why != runner::transport_failure::kind::connect &&
+                   why != runner::transport_failure::kind::tls;
+        if (why != runner::transport_failure::kind::cancelled) {
             note_failure(answer->error().detail);
         }
         co_return cannot_be_asked();
     }
     const int status = (**answer)->status();
     if (status == 401 || status == 421) {
+        was_sent = false;
         note_failure("another process is at its address");
         co_return cannot_be_asked();
     }

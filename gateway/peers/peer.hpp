@@ -42,10 +42,12 @@ public:
     enum class in_pause { is_refused, is_sent };
     /// Sends a request and returns once the head of the answer has come, whose status is 200 or
     /// 204. errc::store_unavailable: it cannot be asked, has not answered within `time`, or has
-    /// answered something else; that is logged once a minute.
+    /// answered something else; that is logged once a minute. `is_sent`: false if it has certainly
+    /// not been carried out.
     [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<runner::transport_response>>> send(
         runner::http_method method, std::string_view path, std::string body,
-        std::chrono::milliseconds time, in_pause what = in_pause::is_refused
+        std::chrono::milliseconds time, in_pause what = in_pause::is_refused,
+        bool* is_sent = nullptr
     );
     /// Its answer makes no sense. Returns what the caller may say of it.
     [[nodiscard]] failure not_understood();

@@ -3,6 +3,7 @@
 #include "gateway/peers/entry_frames.hpp"
 #include "gateway/peers/peer_reader.hpp"
 #include "gateway/peers/peer_request.hpp"
+#include "runner/base/stop_source.hpp"
 #include "runner/base/timeout.hpp"
 #include "runner/http/http_transport.hpp"
 #include "session/base/change_signal.hpp"
@@ -25,9 +26,11 @@ namespace {
 
 // The first packet may be lost once.
 constexpr auto connect_time = 3s;
-// What it does before the answer is a look into its memory; or a run has to end first.
+// What it does before the answer is a look into its memory.
 constexpr auto open_time = 3s;
-constexpr auto stop_time = 10s;
+// A run has to end first. Who takes longer is told by the store too, so that a stop takes effect
+// soon.
+constexpr auto stop_time = 1s;
 // A run that gives way ends at once, or the message is refused.
 constexpr auto give_way_time = 2s;
 // Gateways that have nothing to stop answer at once. Those that do not are told by the store.
@@ -108,10 +111,11 @@ ask_to_stop(std::shared_ptr<peer> to, std::string request, std::chrono::millisec
 
 asio::awaitable<result<stopped_here>>
 stop_at(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds time) {
+    // That it takes long says nothing of the gateway.
     const auto met = co_await runner::with_deadline(
-        ask_to_stop(to, std::move(request), time), std::chrono::steady_clock::now() + time
+        ask_to_stop(to, std::move(request), 2 * time), std::chrono::steady_clock::now() + time
     );
-    co_return met ? *met : to->not_understood();
+    co_return met ? *met : failure{errc::store_unavailable, "the run has not ended yet"};
 }
 
 std::chrono::milliseconds age_of(std::chrono::steady_clock::time_point asked) {
@@ -157,10 +161,22 @@ asio::awaitable<result<stopped_here>> peer_client::stop(
 
 namespace {
 
+client_answer unreached() {
+    client_answer none;
+    none.is_unreached = true;
+    return none;
+}
+
 asio::awaitable<result<client_answer>>
 ask_to_answer(std::shared_ptr<peer> to, std::string message, std::chrono::milliseconds time) {
-    const auto answer =
-        co_await to->send(runner::http_method::post, peer_pass_path, std::move(message), time);
+    bool is_sent = false;
+    const auto answer = co_await to->send(
+        runner::http_method::post, peer_pass_path, std::move(message), time,
+        peer::in_pause::is_refused, &is_sent
+    );
+    if (!answer && !is_sent) {
+        co_return unreached();
+    }
     if (!answer) {
         co_return answer.error();
     }
@@ -173,9 +189,9 @@ ask_to_answer(std::shared_ptr<peer> to, std::string message, std::chrono::millis
 
 asio::awaitable<result<client_answer>>
 peer_client::pass(std::int64_t gateway, client_request request) {
-    auto to = co_await find(gateway);
+    const auto to = co_await find(gateway);
     if (!to) {
-        co_return to.error();
+        co_return unreached();
     }
     // They are for the next gateway of a request, and nothing here reads a client's.
     std::erase_if(request.headers, [](const auto& header) {
@@ -184,15 +200,24 @@ peer_client::pass(std::int64_t gateway, client_request request) {
     std::string message = write_passed(request, std::chrono::steady_clock::now());
     std::string().swap(request.body);
     const auto time = pass_time + settings_.busy_wait;
-    const auto answered = co_await runner::with_deadline(
+    // A gateway that has gone silent is given up before its answer would be late.
+    const auto executor = co_await asio::this_coro::executor;
+    runner::stop_source silent(executor);
+    const peer::stream pulse(*to, executor, [&silent] {
+        (void)silent.request(runner::stop_reason::cancelled);
+    });
+    const auto answered = co_await silent.run(runner::with_deadline(
         ask_to_answer(*to, std::move(message), time), std::chrono::steady_clock::now() + time
-    );
-    co_return answered ? *answered : (*to)->not_understood();
+    ));
+    if (!answered || !*answered) {
+        co_return (*to)->not_understood();
+    }
+    co_return **answered;
 }
 
 asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywhere(
     session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
-    std::string owners_run
+    std::string owners_run, std::chrono::steady_clock::time_point asked
 ) {
     auto others = co_await store_.other_gateways();
     if (!others) {

@@ -3,6 +3,13 @@
 #include "gateway/runs/peer_door.hpp"
 #include "session/base/failpoint.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <optional>
 #include <utility>
 
 namespace agui::gateway {
@@ -15,6 +22,9 @@ using outcome = std::variant<begun_anywhere, failure, http_reply>;
 
 // A thread that has another gateway each time that it is asked for is busy.
 constexpr int looks_max = 3;
+// Where an answer was lost, the run may be found once it has begun.
+constexpr std::chrono::milliseconds look_again{250};
+constexpr std::chrono::seconds looks_for{3};
 
 // Null: the run has begun, and its events are in `begun`.
 asio::awaitable<result<void>>
@@ -67,6 +77,25 @@ outcome answer_to_other(
 
 } // namespace
 
+namespace {
+
+asio::awaitable<void> pause() {
+    asio::steady_timer timer(co_await asio::this_coro::executor, look_again);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+failure unknown_outcome() {
+    return {
+        errc::store_unavailable,
+        "the server that has the thread has not answered, and may have begun the run: send the "
+        "same request again",
+        {},
+        {}
+    };
+}
+
+} // namespace
+
 input_parser::afterwards body_afterwards(const run_service& runs, const http_request& request) {
     const bool may_be_passed = request.passed == nullptr && runs.can_pass();
     return may_be_passed ? input_parser::afterwards::keep_body
@@ -79,6 +108,8 @@ asio::awaitable<outcome> begin_anywhere(
 ) {
     std::string body = std::move(request.body);
     bool is_reached = true; // The gateway that has the thread.
+    // Until then, the run of a request whose answer was lost is looked for.
+    std::optional<std::chrono::steady_clock::time_point> uncertain_until;
     for (int look = 1;; ++look) {
         auto what = co_await read(std::move(body));
         if (!what) {
@@ -89,7 +120,8 @@ asio::awaitable<outcome> begin_anywhere(
         const std::string run_id = what->what.input.run_id;
         // A gateway that begins no run any more may have the thread for long.
         what->what.may_be_passed =
-            request.passed != nullptr || (runs.can_pass() && look <= looks_max);
+            request.passed != nullptr ||
+            (runs.can_pass() && (look <= looks_max || uncertain_until.has_value()));
         begun_anywhere begun;
         const auto here = co_await begin_here(runs, std::move(what->what), begun);
         if (request.passed != nullptr) {
@@ -99,16 +131,26 @@ asio::awaitable<outcome> begin_anywhere(
             co_return begun;
         }
         const failure& why = here.error();
-        if (why.code != errc::thread_busy || why.gateway == 0 || look > looks_max ||
-            (look == looks_max && !is_reached)) {
+        if (why.code != errc::thread_busy) {
+            co_return why;
+        }
+        if (uncertain_until) {
+            if (why.gateway == 0 || std::chrono::steady_clock::now() >= *uncertain_until) {
+                co_return unknown_outcome();
+            }
+            co_await pause();
+        } else if (why.gateway == 0 || look > looks_max || (look == looks_max && !is_reached)) {
             co_return why;
         }
         pass_failpoint("request.passed_on");
         client_request passed = request_for_other(request, key, run_id);
         passed.body = body;
         auto answer = co_await runs.pass(why.gateway, std::move(passed));
-        is_reached = answer.has_value();
-        if (!answer || answer->is_elsewhere) {
+        if (!answer && !uncertain_until) {
+            uncertain_until = std::chrono::steady_clock::now() + looks_for;
+        }
+        is_reached = answer && !answer->is_unreached;
+        if (!is_reached || answer->is_elsewhere) {
             continue;
         }
         if (answer->run_id.empty()) {

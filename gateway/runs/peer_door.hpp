@@ -80,6 +80,7 @@ struct client_answer {
     /// read from the gateway that has answered.
     std::string run_id;
     bool is_elsewhere = false; ///< Nothing was done: that gateway does not have the thread.
+    bool is_unreached = false; ///< Nothing was done: that gateway cannot be asked.
 };
 
 /// The way to other gateways on the same store. Safe to call from any thread. Where a gateway
@@ -106,8 +107,8 @@ public:
         stop_wish wish
     ) = 0;
 
-    /// Lets that gateway, which has the thread, answer a request. errc::store_unavailable: it may
-    /// have been carried out or not.
+    /// Lets that gateway, which has the thread, answer a request. errc::store_unavailable: it was
+    /// sent, and may have been carried out or not.
     [[nodiscard]] virtual boost::asio::awaitable<result<client_answer>>
     pass(std::int64_t gateway, client_request request) = 0;
 
