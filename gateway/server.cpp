@@ -401,8 +401,9 @@ asio::awaitable<void> server::impl::prepare() {
     if (peers) {
         co_await announce();
     }
-    co_await runs.recover();
+    // First, because messages that were left in queues are answered with these tools.
     co_await mcp->start(mcp_start_wait);
+    co_await runs.recover();
 }
 
 void server::impl::begin_stop() {

@@ -95,6 +95,12 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
         note_failure("another process is at its address");
         co_return cannot_be_asked();
     }
+    if ((status == 408 || status == 413 || status == 503) &&
+        (**answer)->header("content-type").starts_with("application/json")) {
+        was_sent = false; // It has no room for this request.
+        note_answer();
+        co_return cannot_be_asked();
+    }
     if (status != 200 && status != 204) { // A proxy, another version, or a gateway that is full.
         note_failure("it answers with status " + std::to_string(status));
         co_return cannot_be_asked();

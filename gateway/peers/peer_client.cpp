@@ -193,9 +193,10 @@ peer_client::pass(std::int64_t gateway, client_request request) {
     if (!to) {
         co_return unreached();
     }
-    // They are for the next gateway of a request, and nothing here reads a client's.
+    // Some are for the next gateway of a request, and nothing here reads a client's; and the other
+    // gateway need not know who the client is: the principal is found.
     std::erase_if(request.headers, [](const auto& header) {
-        return header.first.starts_with(peer_header_prefix);
+        return header.first.starts_with(peer_header_prefix) || header.first == "authorization";
     });
     std::string message = write_passed(request, std::chrono::steady_clock::now());
     std::string().swap(request.body);

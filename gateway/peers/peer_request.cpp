@@ -230,7 +230,8 @@ std::string write_passed(const client_request& what, std::chrono::steady_clock::
     );
 }
 
-result<client_request> read_passed(std::string text, std::chrono::steady_clock::time_point now) {
+result<client_request>
+read_passed(std::string text, std::chrono::steady_clock::time_point arrived) {
     const auto head = take_head(text);
     if (!head) {
         return head.error();
@@ -246,7 +247,7 @@ result<client_request> read_passed(std::string text, std::chrono::steady_clock::
     if (!is_sound || age < 0) {
         return unreadable();
     }
-    what.received = now - std::chrono::milliseconds(age);
+    what.received = arrived - std::chrono::milliseconds(age);
     what.body = std::move(text);
     return what;
 }

@@ -62,9 +62,9 @@ struct peer_request {
 /// Its time is written as its age at `now`.
 [[nodiscard]] std::string
 write_passed(const client_request& what, std::chrono::steady_clock::time_point now);
-/// Fails as read_peer_request().
+/// `arrived`: when its first byte came here. Fails as read_peer_request().
 [[nodiscard]] result<client_request>
-read_passed(std::string what, std::chrono::steady_clock::time_point now);
+read_passed(std::string what, std::chrono::steady_clock::time_point arrived);
 
 [[nodiscard]] std::string write_answer(const client_answer& what);
 /// Fails as read_peer_request().

@@ -108,7 +108,7 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     if (!is_for_this_process(here->store, request)) {
         co_return other_gateway();
     }
-    auto what = read_passed(std::move(request.body), std::chrono::steady_clock::now());
+    auto what = read_passed(std::move(request.body), request.received);
     if (!what) {
         co_return to_reply(what.error());
     }

@@ -310,8 +310,18 @@ private:
         finish(stop_reason::cancelled);
     }
 
+    boost::asio::awaitable<bool> is_own() {
+        const auto queued = co_await store().queued(place().thread);
+        co_return queued&& std::ranges::any_of(*queued, [&](const auto& each) {
+            return each.number == waiting_->number && each.gateway == store().gateway_number();
+        });
+    }
+
     boost::asio::awaitable<void> remove_message() {
         pass_failpoint("queue.withdraw");
+        if (store().is_shared() && !co_await is_own()) {
+            co_return; // This process had lost its leases, and another one lets it wait.
+        }
         const auto removed = co_await store().withdraw(place().thread, waiting_->number);
         if (!removed) {
             core_->services.log.log(
