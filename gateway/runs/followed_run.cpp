@@ -33,6 +33,8 @@ constexpr std::size_t page_entries = 1024;
 constexpr std::chrono::milliseconds read_again{500};
 // And asked who has the run, if nothing has come.
 constexpr std::chrono::seconds find_again{3};
+// A reader that is not told of for three times as long does not count any more.
+constexpr std::chrono::seconds note_again{3};
 
 std::chrono::milliseconds some_time_around(std::chrono::milliseconds time) {
     const auto random = static_cast<unsigned char>(random_bytes(1).front());
@@ -305,6 +307,11 @@ boost::asio::awaitable<std::unique_ptr<entry_reader>> open_entries(
     co_return std::move(*opened);
 }
 
+bool is_read(const std::weak_ptr<event_log>& followed) {
+    const auto log = followed.lock();
+    return log && log->reader_count() > 0;
+}
+
 // `from` is what the gateway shows that has the run; null: it has to be looked up.
 boost::asio::awaitable<void> follow(
     std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
@@ -312,6 +319,7 @@ boost::asio::awaitable<void> follow(
     std::unique_ptr<entry_reader> from
 ) {
     look_out out(at->own_events);
+    std::chrono::steady_clock::time_point note_at{};
     for (;;) {
         outcome came = outcome::look;
         if (from) {
@@ -348,6 +356,12 @@ boost::asio::awaitable<void> follow(
             );
         }
         from = co_await open_entries(*core, place, run, gateway, followed);
+        const auto now = std::chrono::steady_clock::now();
+        if (!from && run.number != 0 && now >= note_at && is_read(followed)) {
+            note_at = now + note_again;
+            // If the store refuses, it is told again.
+            (void)co_await core->store_of(place).note_reader(place.thread, run.run_id);
+        }
     }
 }
 

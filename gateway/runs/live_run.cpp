@@ -26,6 +26,9 @@ using runner::stop_reason;
 // copy on its way to the store.
 constexpr std::size_t copies_of_text = 6;
 
+// Another process tells of its readers every 3 s.
+constexpr std::chrono::seconds reader_elsewhere_life{10};
+
 bool is_delta(const runner::runner_event& event) noexcept {
     return std::holds_alternative<runner::text_delta>(event) ||
            std::holds_alternative<runner::reasoning_delta>(event) ||
@@ -126,7 +129,8 @@ live_run::live_run(
       ),
       stop_(executor_),
       timeout_(executor_),
-      detached_timer_(executor_) {
+      detached_timer_(executor_),
+      elsewhere_timer_(executor_) {
     log_->set_run(record_.number, held_);
 }
 
@@ -183,8 +187,27 @@ void live_run::start(
     );
 }
 
+void live_run::count_reader_elsewhere() {
+    boost::asio::post(executor_, [self = shared_from_this()] {
+        if (self->finished_) {
+            return;
+        }
+        if (!self->reader_elsewhere_) {
+            self->reader_elsewhere_ = std::make_unique<event_log::reader_token>(self->log_);
+            self->reader_elsewhere_->set_cut_off();
+        }
+        self->elsewhere_timer_.expires_after(reader_elsewhere_life);
+        self->elsewhere_timer_.async_wait([weak = self->weak_from_this()](auto ec) {
+            if (const auto run = weak.lock(); !ec && run) {
+                run->reader_elsewhere_.reset();
+            }
+        });
+    });
+}
+
 void live_run::give_up() noexcept {
     finished_ = true;
+    elsewhere_timer_.cancel();
     (void)stop_.close(); // There is nothing left to stop.
     timeout_.cancel();
     detached_timer_.cancel();
@@ -293,6 +316,7 @@ boost::asio::awaitable<result<session::thread_record>> live_run::load_thread() {
 boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
     check_failpoint("run.finish");
     timeout_.cancel();
+    elsewhere_timer_.cancel();
     detached_timer_.cancel();
     translator_.set_time(time_.now());
     translator_.finish(end);

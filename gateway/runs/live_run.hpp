@@ -95,6 +95,9 @@ public:
     /// Any thread. Asks the run to end. The first reason counts; once the end is being stored, none
     /// does.
     void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
+    /// Any thread. Clients read it through a process that this one cannot be asked by: counts as a
+    /// reader for 10 s, and then as one that was cut off.
+    void count_reader_elsewhere();
     /// Any thread. Does what the end of the last reader does, if the run had readers and has none.
     void check_readers();
     /// The last reader had left before the run began. On the executor, after start().
@@ -157,6 +160,8 @@ private:
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
     boost::asio::steady_timer detached_timer_;
+    boost::asio::steady_timer elsewhere_timer_;
+    std::unique_ptr<event_log::reader_token> reader_elsewhere_;
     std::weak_ptr<owner> owner_;
     completion_event ended_;
     std::atomic<bool> detached_{false};

@@ -64,6 +64,19 @@ void peer_link::on_stop_request(const session::stop_request& request) noexcept {
     }
 }
 
+void peer_link::on_reader(const session::thread_key& key, const std::string& run_id) noexcept {
+    try {
+        const std::shared_ptr<run_core> core = core_.lock();
+        const auto run = core ? core->registry.active({key, false}) : nullptr;
+        if (run && run->record().run_id == run_id) {
+            run->count_reader_elsewhere();
+        }
+    } catch (const std::exception&) {
+        // No memory: it is told again.
+        return;
+    }
+}
+
 void peer_link::stop(const session::stop_request& request) {
     const std::shared_ptr<run_core> core = core_.lock();
     if (!core) {

@@ -25,7 +25,7 @@ namespace agui::gateway {
 );
 
 /// Carries out the stops that other processes ask for by the store, because they cannot ask this
-/// one. While it exists it is the store's peer handler.
+/// one, and counts the readers that they tell of. While it exists it is the store's peer handler.
 class peer_link final : public session::peer_handler {
 public:
     /// Of a store that is shared. The store must outlive it; calls after the core is gone do
@@ -36,6 +36,7 @@ public:
     peer_link& operator=(const peer_link&) = delete;
 
     void on_stop_request(const session::stop_request& request) noexcept override;
+    void on_reader(const session::thread_key& key, const std::string& run_id) noexcept override;
 
 private:
     void stop(const session::stop_request& request);

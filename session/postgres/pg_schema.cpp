@@ -248,7 +248,8 @@ constexpr const char* version_6[] = {
     // What a gateway asks of those that it cannot reach. Rows live for 10 s.
     "CREATE UNLOGGED TABLE agui.stops (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
     "at timestamptz NOT NULL, gateway bigint NOT NULL, "
-    "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea)",
+    "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea, "
+    "is_read boolean NOT NULL)",
     "CREATE INDEX stops_by_time ON agui.stops (at)",
     "DROP TABLE agui.run_watches",
     // Which one lets it wait.

@@ -21,14 +21,14 @@ namespace {
 constexpr std::chrono::milliseconds between_looks{500};
 
 constexpr const char* insert_stop =
-    "INSERT INTO agui.stops (gateway, principal, thread_id, run_id, at) "
-    "VALUES ($1, $2, $3, $4, clock_timestamp() - $5 * interval '1 millisecond')";
+    "INSERT INTO agui.stops (gateway, principal, thread_id, run_id, at, is_read) "
+    "VALUES ($1, $2, $3, $4, clock_timestamp() - $5 * interval '1 millisecond', $6)";
 // Whoever waits for the end of a run asks again.
 constexpr const char* drop_old_stops =
     "DELETE FROM agui.stops WHERE at < clock_timestamp() - interval '10 s'";
 constexpr const char* stops_of_others =
     "SELECT number, principal, thread_id, run_id, "
-    "(extract(epoch FROM clock_timestamp() - at) * 1000)::bigint FROM agui.stops "
+    "(extract(epoch FROM clock_timestamp() - at) * 1000)::bigint, is_read FROM agui.stops "
     "WHERE gateway <> $1 AND at > clock_timestamp() - interval '10 s'";
 
 } // namespace
@@ -36,15 +36,15 @@ constexpr const char* stops_of_others =
 pg_stops::pg_stops(pg_shared& shared, const pg_gateway& gateway)
     : shared_(shared), gateway_(gateway), timer_(shared.context) {}
 
-asio::awaitable<void> pg_stops::request(stop_request request) {
-    (void)co_await write_at_once(shared_, {}, [request, gateway = gateway_.id()] {
+asio::awaitable<void> pg_stops::request(stop_request request, kind of) {
+    (void)co_await write_at_once(shared_, {}, [request, of, gateway = gateway_.id()] {
         const std::optional<std::string_view> run_id =
             request.run_id ? std::optional<std::string_view>(*request.run_id) : std::nullopt;
         pg_batch batch;
         batch.emplace_back(drop_old_stops);
         batch.emplace_back(
             insert_stop, gateway, request.key.principal, request.key.thread_id, run_id,
-            request.age.count()
+            request.age.count(), of == kind::reading
         );
         return batch;
     });
@@ -89,14 +89,19 @@ asio::awaitable<void> pg_stops::read() {
                 request.run_id = std::string(rows.text(i, 3));
             }
             request.age = std::chrono::milliseconds(rows.integer(i, 4));
-            tell(request);
+            tell(request, rows.boolean(i, 5) ? kind::reading : kind::stop);
         }
     }
 }
 
-void pg_stops::tell(const stop_request& request) {
+void pg_stops::tell(const stop_request& request, kind of) {
     const std::lock_guard lock(handler_mutex_);
-    if (handler_ != nullptr) {
+    if (handler_ == nullptr) {
+        return;
+    }
+    if (of == kind::reading) {
+        handler_->on_reader(request.key, request.run_id.value_or(std::string()));
+    } else {
         handler_->on_stop_request(request);
     }
 }

@@ -13,9 +13,9 @@
 
 namespace agui::session {
 
-/// Stops that one process asks of the others, as rows of agui.stops, which each reads every 500 ms:
-/// for processes that cannot be asked themselves. Belongs to the store's thread, but for
-/// set_handler().
+/// What one process asks of others that cannot be asked themselves, as rows of agui.stops, which
+/// each reads every 500 ms: stops, and that runs are being read. Belongs to the store's thread, but
+/// for set_handler().
 class pg_stops {
 public:
     /// The arguments must outlive this.
@@ -26,8 +26,10 @@ public:
         const std::lock_guard lock(handler_mutex_);
         handler_ = handler;
     }
-    /// As store::request_stop(). Throws pg_error or pg_unavailable.
-    [[nodiscard]] boost::asio::awaitable<void> request(stop_request request);
+    enum class kind { stop, reading };
+    /// As store::request_stop(), or store::note_reader() of that run. Throws pg_error or
+    /// pg_unavailable.
+    [[nodiscard]] boost::asio::awaitable<void> request(stop_request request, kind of);
 
     /// Reads the rows of others until close(). To be called once.
     [[nodiscard]] boost::asio::awaitable<void> work();
@@ -35,7 +37,7 @@ public:
 
 private:
     boost::asio::awaitable<void> read();
-    void tell(const stop_request& request);
+    void tell(const stop_request& request, kind of);
 
     pg_shared& shared_;
     const pg_gateway& gateway_;

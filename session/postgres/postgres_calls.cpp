@@ -427,9 +427,19 @@ postgres_store::claim_queued(std::vector<std::int64_t> known, std::size_t limit)
 
 asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {
     return on_store<void>([this, request = std::move(request)]() -> asio::awaitable<result<void>> {
-        co_await stops_.request(request);
+        co_await stops_.request(request, pg_stops::kind::stop);
         co_return result<void>();
     });
+}
+
+asio::awaitable<result<void>> postgres_store::note_reader(thread_key key, std::string run_id) {
+    return on_store<void>(
+        [this,
+         run = stop_request{std::move(key), std::move(run_id)}]() -> asio::awaitable<result<void>> {
+            co_await stops_.request(run, pg_stops::kind::reading);
+            co_return result<void>();
+        }
+    );
 }
 
 asio::awaitable<result<void>> postgres_store::announce(std::string url, std::string secret) {

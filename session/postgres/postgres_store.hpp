@@ -91,6 +91,7 @@ public:
     bool is_shared() const noexcept override { return true; }
     void set_peer_handler(peer_handler* handler) override { stops_.set_handler(handler); }
     boost::asio::awaitable<result<void>> request_stop(stop_request request) override;
+    boost::asio::awaitable<result<void>> note_reader(thread_key key, std::string run_id) override;
     std::int64_t gateway_number() const noexcept override { return number_; }
     boost::asio::awaitable<result<void>> announce(std::string url, std::string secret) override;
     boost::asio::awaitable<result<std::optional<peer_address>>> find_gateway(std::int64_t number

@@ -16,6 +16,12 @@ asio::awaitable<result<void>> store::request_stop(stop_request request) {
     co_return result<void>();
 }
 
+asio::awaitable<result<void>> store::note_reader(thread_key key, std::string run_id) {
+    (void)key;
+    (void)run_id;
+    co_return result<void>();
+}
+
 asio::awaitable<result<void>> store::announce(std::string url, std::string secret) {
     (void)url;
     (void)secret;

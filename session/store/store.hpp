@@ -116,6 +116,8 @@ class peer_handler {
 public:
     virtual ~peer_handler() = default;
     virtual void on_stop_request(const stop_request& request) noexcept = 0;
+    /// Clients read the run there. Comes again every few seconds (store::note_reader()).
+    virtual void on_reader(const thread_key& key, const std::string& run_id) noexcept = 0;
 };
 
 /// A thread without its messages.
@@ -342,6 +344,10 @@ public:
     /// Tells every other process within a second or so: for those that cannot be asked themselves.
     /// Returns once the store has the request, not once it has taken effect.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> request_stop(stop_request request);
+    /// Tells the others in the same way that clients read a run through this process, so that it
+    /// does not end for lack of readers. To be called every few seconds.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>>
+    note_reader(thread_key key, std::string run_id);
 
     /// The number of this process; 0: it has none at the moment, or processes have none.
     [[nodiscard]] virtual std::int64_t gateway_number() const noexcept { return 0; }

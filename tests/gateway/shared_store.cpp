@@ -283,6 +283,16 @@ public:
         co_return result<void>();
     }
 
+    asio::awaitable<result<void>> note_reader(thread_key key, std::string run_id) override {
+        const std::lock_guard lock(hub_->handler_mutex);
+        for (std::size_t i = 0; i < hub_->handlers.size(); ++i) {
+            if (i + 1 != number_ && hub_->handlers[i] != nullptr) {
+                hub_->handlers[i]->on_reader(key, run_id);
+            }
+        }
+        co_return result<void>();
+    }
+
     // The rest is the same through every door.
 
     asio::awaitable<result<std::optional<session::thread_record>>> load(thread_key key) override {

@@ -102,6 +102,22 @@ TEST_F(TwoGatewaysOfOneProcess, ARunIsReadFromTheStoreWhileItsGatewayCannotBeAsk
     EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
 }
 
+TEST_F(TwoGatewaysOfOneProcess, AReaderThatReadsFromTheStoreCountsAsOne) {
+    settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
+    start_both();
+    fake->hide_address(1);
+    auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), get(events_path("r")));
+    EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 2; }));
+
+    there.reset();
+    EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 1; }));
+    model.answer({.text = "Hello"});
+
+    EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
+}
+
 // It is told at once that the run is lost, although the gateway that had it cannot read the store.
 TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsTheEndOfALostRunFromTheStore) {
     start_both();

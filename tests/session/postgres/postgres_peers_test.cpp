@@ -556,6 +556,13 @@ TEST_F(PostgresStops, TellTheirAge) {
     EXPECT_GE(at_first_.stops[0].age, std::chrono::seconds(5));
 }
 
+TEST_F(PostgresStops, ReadersAreToldOfInTheSameWay) {
+    done(second_->note_reader(thread_1, "run_1"));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.read.size() == 1; }));
+    EXPECT_EQ(at_first_.read[0], "run_1");
+    EXPECT_TRUE(at_first_.stops.empty());
+}
+
 TEST_F(PostgresStops, ReachAProcessWhoseConnectionsWereLost) {
     database_->end_sessions();
 

@@ -136,9 +136,13 @@ public:
     void on_stop_request(const session::stop_request& request) noexcept override {
         told.set([&] { stops.push_back(request); });
     }
+    void on_reader(const session::thread_key&, const std::string& run_id) noexcept override {
+        told.set([&] { read.push_back(run_id); });
+    }
 
     awaited told;
     std::vector<session::stop_request> stops; ///< During a call of told.wait().
+    std::vector<std::string> read;            ///< The same.
 };
 
 } // namespace agui::test
