@@ -276,6 +276,22 @@ TEST_F(PeerRoutes, AStopThatWasMeantForAnEarlierRunIsWithoutEffect) {
     EXPECT_THAT(rest_of(*reader), HasSubstr("user_stop"));
 }
 
+// It took long to come here.
+TEST_F(PeerRoutes, AStopOfAThreadIsWithoutEffectOnWhatCameAfterIt) {
+    start();
+    const auto there = begin_run();
+    peer_request what;
+    what.key = {"", "t"};
+    what.age = std::chrono::minutes(1);
+
+    EXPECT_EQ(
+        ask_at(a(), ask_for(gateway::peer_stop_path, what)).body, R"({"any":false,"stopped":false})"
+    );
+
+    model.answer({.text = "Hello"});
+    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
+}
+
 TEST_F(PeerRoutes, LetARunGiveWayIfItHasNoReaders) {
     start();
     const auto there = begin_run();

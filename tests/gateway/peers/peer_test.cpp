@@ -30,10 +30,12 @@ using runner::transport_failure;
 // An answer whose body comes in the pieces that the test gives, and then nothing more.
 class piecewise_answer final : public runner::transport_response {
 public:
-    piecewise_answer(int status, std::vector<std::string> pieces)
-        : status_(status), pieces_(pieces.begin(), pieces.end()) {}
+    piecewise_answer(int status, std::vector<std::string> pieces, std::string type = {})
+        : status_(status), pieces_(pieces.begin(), pieces.end()), type_(std::move(type)) {}
     [[nodiscard]] int status() const noexcept override { return status_; }
-    [[nodiscard]] std::string_view header(std::string_view) const noexcept override { return {}; }
+    [[nodiscard]] std::string_view header(std::string_view name) const noexcept override {
+        return name == "content-type" ? type_ : std::string_view();
+    }
     asio::awaitable<runner::transport_result<std::string_view>> read() override {
         if (pieces_.empty()) { // Until it is cancelled.
             asio::steady_timer never(
@@ -50,6 +52,7 @@ public:
 private:
     const int status_;
     std::deque<std::string> pieces_;
+    const std::string type_;
     std::string piece_;
 };
 
@@ -119,6 +122,31 @@ TEST_F(Peer, WhatNoGatewayAnswersIsAFailure) {
         EXPECT_FALSE(run(fresh->send(http_method::get, peer_ping_path, {}, 1s))) << status;
         EXPECT_TRUE(fresh->is_down(std::chrono::steady_clock::now())) << status;
     }
+}
+
+TEST_F(Peer, CanStillBeAskedIfItHasNoRoomForARequest) {
+    client->answer = [](const runner::transport_request&) -> fake_client::outcome {
+        return std::make_unique<piecewise_answer>(
+            503, std::vector<std::string>{""}, "application/json"
+        );
+    };
+    EXPECT_FALSE(ping());
+    EXPECT_FALSE(other->is_down(std::chrono::steady_clock::now()));
+}
+
+TEST_F(Peer, SaysWhetherARequestMayHaveBeenCarriedOut) {
+    bool is_sent = true;
+    const auto ask = [&](peer::in_pause what) {
+        EXPECT_FALSE(run(other->send(http_method::post, peer_pass_path, {}, 1s, what, &is_sent)));
+        return is_sent;
+    };
+    client->answer = unreachable;
+    EXPECT_FALSE(ask(peer::in_pause::is_sent));
+    EXPECT_FALSE(ask(peer::in_pause::is_refused));
+    client->answer = [](const runner::transport_request&) -> fake_client::outcome {
+        return transport_failure{transport_failure::kind::lost, "connection reset"};
+    };
+    EXPECT_TRUE(ask(peer::in_pause::is_sent));
 }
 
 TEST_F(Peer, RequestsThatFailTogetherAreOneFailure) {
