@@ -122,6 +122,8 @@ private:
             }
             if (core_->registry.draining()) {
                 waiting_->log->hand_back(); // The message stays in the queue.
+                // On failure it is left to others when this process has ended.
+                (void)co_await store().leave_queued(waiting_->number);
                 finish(stop_reason::shutdown);
                 co_return;
             }
@@ -173,6 +175,7 @@ private:
                 co_return;
             }
             if (core_->registry.draining()) { // Which stops no run of another process.
+                waiting_->log->hand_back();
                 finish(stop_reason::shutdown);
                 co_return;
             }

@@ -41,6 +41,9 @@ constexpr const char* left_requests =
 constexpr const char* own_number = AGUI_PG_OWN("$1");
 constexpr const char* claim_requests =
     "UPDATE agui.queued_requests SET gateway = $1 WHERE number = ANY($2)";
+// By now another one may let it wait.
+constexpr const char* leave_request =
+    "UPDATE agui.queued_requests SET gateway = 0 WHERE number = $1 AND gateway = $2";
 constexpr const char* has_request =
     "SELECT EXISTS (SELECT FROM agui.queued_requests WHERE number = $3 "
     "AND thread = " AGUI_PG_THREAD ")";
@@ -168,6 +171,14 @@ pg_threads::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
             return claim_in(in, parts_.gateway.id(), known, limit, parts_.shared.log);
         }
     );
+}
+
+asio::awaitable<void> pg_threads::leave_queued(std::int64_t number) {
+    (void)co_await write_at_once(parts_.shared, {}, [number, gateway = parts_.gateway.id()] {
+        pg_batch batch;
+        batch.emplace_back(leave_request, number, gateway);
+        return batch;
+    });
 }
 
 pg_batch select_queued(const thread_key& key) {

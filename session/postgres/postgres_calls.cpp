@@ -425,6 +425,13 @@ postgres_store::claim_queued(std::vector<std::int64_t> known, std::size_t limit)
     co_return claimed;
 }
 
+asio::awaitable<result<void>> postgres_store::leave_queued(std::int64_t number) {
+    return on_store<void>([this, number]() -> asio::awaitable<result<void>> {
+        co_await threads_.leave_queued(number);
+        co_return result<void>();
+    });
+}
+
 asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {
     return on_store<void>([this, request = std::move(request)]() -> asio::awaitable<result<void>> {
         co_await stops_.request(request, pg_stops::kind::stop);

@@ -11,6 +11,11 @@ store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
     co_return std::vector<left_request>();
 }
 
+asio::awaitable<result<void>> store::leave_queued(std::int64_t number) {
+    (void)number;
+    co_return result<void>();
+}
+
 asio::awaitable<result<void>> store::request_stop(stop_request request) {
     (void)request;
     co_return result<void>();

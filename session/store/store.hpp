@@ -338,6 +338,9 @@ public:
     /// gone.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<left_request>>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit);
+    /// Leaves a request in its queue to other processes (claim_queued()), because this one is to
+    /// end.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>> leave_queued(std::int64_t number);
     /// Null: nobody is told any more, and no call is under way when this returns. To be set before
     /// the first run.
     virtual void set_peer_handler(peer_handler* handler) { (void)handler; }

@@ -348,6 +348,13 @@ public:
         }
         co_return claimed;
     }
+    asio::awaitable<result<void>> leave_queued(std::int64_t number) override {
+        const std::lock_guard lock(hub_->mutex);
+        if (const auto found = hub_->queued.find(number); found != hub_->queued.end()) {
+            found->second.second = 0;
+        }
+        co_return result<void>();
+    }
     asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
         return store_->withdraw(std::move(key), number);
     }

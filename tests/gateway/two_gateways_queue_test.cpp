@@ -334,6 +334,23 @@ TEST_P(TwoGatewaysQueue, MessagesThatWereLeftBehindOnAFreeThreadAreAnswered) {
     EXPECT_THAT(ask_at(b(), get(events_path("s"))).body, HasSubstr("Two"));
 }
 
+// Its other run still goes on.
+TEST_P(TwoGatewaysQueue, AMessageDoesNotWaitUntilADrainIsOver) {
+    const auto first = start_with_run();
+    const auto other = open(a(), post("/agui", body_of("x", {}, "t2")));
+    ASSERT_TRUE(model.wait_for_calls(2));
+    const auto here = open(b(), post("/agui", body_of("s")));
+
+    servers[0]->request_stop();
+    model.answer({.text = "One"});
+
+    ASSERT_TRUE(model.wait_for_calls(3));
+    model.answer({.text = "Other"});
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Two"), Not(HasSubstr("RUN_ERROR"))));
+    EXPECT_THAT(rest_of(*other), HasSubstr("Other"));
+}
+
 TEST_P(TwoGatewaysQueue, AMessageThatADrainHandsBackIsAnsweredWhereItsClientIs) {
     settings.server.drain = std::chrono::seconds(0);
     const auto first = start_with_run();

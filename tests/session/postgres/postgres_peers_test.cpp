@@ -137,6 +137,21 @@ TEST_F(PostgresPeers, WhatWaitsWithOneThatEndsIsLeftToTheOthers) {
     EXPECT_EQ(get(second_->claim_queued({}, 9)).size(), 1U);
 }
 
+TEST_F(PostgresPeers, WhatOneLeavesIsClaimedByAnother) {
+    begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
+    queued_request request;
+    request.run_id = "run_2";
+    request.messages.push_back(test::user_message("m_2", "Hello").message);
+    const std::int64_t number =
+        get(first_->enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
+
+    done(second_->leave_queued(number));
+    EXPECT_TRUE(get(second_->claim_queued({}, 9)).empty()) << "it is not its own";
+    done(first_->leave_queued(number));
+
+    EXPECT_EQ(get(second_->claim_queued({}, 9)).size(), 1U);
+}
+
 TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
     const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*first_, thread_1, "run_1", held, user_turn("m1", "Hi"));
