@@ -162,6 +162,22 @@ TEST_F(PostgresStore, GatewaysThatDoNotKnowTheJournalLoseTheirLeases) {
     EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), "6");
 }
 
+// Programs that know version 5 run while another one makes version 6.
+TEST_F(PostgresStore, GatewaysThatDoNotAskOthersLoseTheirLeases) {
+    const std::string enroll = "INSERT INTO agui.gateways (id, expires, knows_version) "
+                               "OVERRIDING SYSTEM VALUE VALUES (7, now() + interval '1 hour', 5)";
+    const pg_target target(database_->url(), "");
+    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
+    run(open_pg_schema(pool, {}, pg_migrations().first(5)));
+    sql(enroll);
+    sql("SELECT agui.enter(7)");
+
+    const auto upgraded = open();
+
+    EXPECT_THROW(sql("SELECT agui.enter(7)"), std::runtime_error);
+    EXPECT_THROW(sql("DELETE FROM agui.gateways WHERE id = 7; " + enroll), std::runtime_error);
+}
+
 TEST_F(PostgresStore, AMigrationHoldsUpOtherGatewaysForALimitedTime) {
     (void)open();
     const char* const bounded[] = {
