@@ -37,13 +37,16 @@ begin_here(run_service& runs, requested_run what, begun_anywhere& begun) {
     co_return co_await runs.begin(std::move(*accepted));
 }
 
-client_request
-request_for_other(const http_request& request, const session::thread_key& key, std::string run_id) {
+client_request request_for_other(
+    const http_request& request, const session::thread_key& key, std::string run_id,
+    std::string body
+) {
     client_request what;
     what.method = request.method;
     what.pattern = request.pattern;
     what.path_parameters = request.path_parameters;
     what.headers = request.headers;
+    what.body = std::move(body);
     what.principal = key.principal;
     what.thread_id = key.thread_id;
     what.run_id = std::move(run_id);
@@ -75,13 +78,27 @@ outcome answer_to_other(
     return why;
 }
 
-} // namespace
-
-namespace {
-
 asio::awaitable<void> pause() {
     asio::steady_timer timer(co_await asio::this_coro::executor, look_again);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+// Nullopt: the run that has begun is not there any more.
+asio::awaitable<std::optional<outcome>> outcome_of(
+    run_service& runs, const session::thread_key& key, std::int64_t gateway, client_answer answer
+) {
+    if (answer.run_id.empty()) {
+        co_return reply_of(std::move(answer));
+    }
+    auto log = co_await runs.follow(key, answer.run_id, gateway);
+    if (!log) {
+        co_return std::nullopt;
+    }
+    co_return begun_anywhere{std::move(*log), std::move(answer.run_id)};
+}
+
+failure no_memory() {
+    return {errc::overloaded, "there is not enough memory: try again later", {}, {}};
 }
 
 failure unknown_outcome() {
@@ -107,6 +124,7 @@ asio::awaitable<outcome> begin_anywhere(
     std::function<asio::awaitable<result<read_request>>(std::string)> read
 ) {
     std::string body = std::move(request.body);
+    memory_budget* const budget = request.memory.budget();
     bool is_reached = true; // The gateway that has the thread.
     // Until then, the run of a request whose answer was lost is looked for.
     std::optional<std::chrono::steady_clock::time_point> uncertain_until;
@@ -143,9 +161,12 @@ asio::awaitable<outcome> begin_anywhere(
             co_return why;
         }
         pass_failpoint("request.passed_on");
-        client_request passed = request_for_other(request, key, run_id);
-        passed.body = body;
-        auto answer = co_await runs.pass(why.gateway, std::move(passed));
+        memory_share copies(budget); // The body here, on its way, and as part of a message.
+        if (!copies.grow_to(3 * body.size())) {
+            co_return no_memory();
+        }
+        auto answer =
+            co_await runs.pass(why.gateway, request_for_other(request, key, run_id, body));
         if (!answer && !uncertain_until) {
             uncertain_until = std::chrono::steady_clock::now() + looks_for;
         }
@@ -153,12 +174,8 @@ asio::awaitable<outcome> begin_anywhere(
         if (!is_reached || answer->is_elsewhere) {
             continue;
         }
-        if (answer->run_id.empty()) {
-            co_return reply_of(std::move(*answer));
-        }
-        auto log = co_await runs.follow(key, answer->run_id, why.gateway);
-        if (log) {
-            co_return begun_anywhere{std::move(*log), std::move(answer->run_id)};
+        if (auto out = co_await outcome_of(runs, key, why.gateway, std::move(*answer))) {
+            co_return std::move(*out);
         }
     }
 }

@@ -36,7 +36,9 @@ body_afterwards(const run_service& runs, const http_request& request);
 /// has the thread, or the request waits there. `read` reads the body that it is given; it may be
 /// called more than once, and must find the same ids each time. A plain answer of another gateway
 /// is returned as it is, and so is what is answered to one that has passed the request on. The
-/// arguments must outlive the await. errc::thread_busy: also if no gateway has answered.
+/// arguments must outlive the await. errc::thread_busy: also if the gateway that has the thread
+/// cannot be asked. errc::store_unavailable: also if it has not answered, and may have begun the
+/// run. errc::overloaded: also if there is no memory to pass the request on.
 [[nodiscard]] boost::asio::awaitable<std::variant<begun_anywhere, failure, http_reply>>
 begin_anywhere(
     run_service& runs, http_request& request,
