@@ -315,9 +315,10 @@ private:
 
     boost::asio::awaitable<bool> is_own() {
         const auto queued = co_await store().queued(place().thread);
-        co_return queued&& std::ranges::any_of(*queued, [&](const auto& each) {
+        const bool waits_here = !queued || std::ranges::any_of(*queued, [&](const auto& each) {
             return each.number == waiting_->number && each.gateway == store().gateway_number();
         });
+        co_return waits_here;
     }
 
     boost::asio::awaitable<void> remove_message() {
@@ -327,6 +328,7 @@ private:
         }
         const auto removed = co_await store().withdraw(place().thread, waiting_->number);
         if (!removed) {
+            core_->queue.begin_pick_up(waiting_->number); // It is not to be answered here.
             core_->services.log.log(
                 log_level::warning, "a message could not be withdrawn from the queue",
                 {{"thread", place().thread.thread_id}, {"run", waiting_->record.run_id}}

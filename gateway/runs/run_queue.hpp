@@ -66,7 +66,7 @@ public:
 
     /// The numbers of all that are stored, and of those that are being picked up.
     [[nodiscard]] std::vector<std::int64_t> numbers() const;
-    /// A request in the store's queue is to wait here, until add(), or not at all.
+    /// A request in the store's queue is to wait here, until add(), or is not to be answered.
     void begin_pick_up(std::int64_t number);
     void end_pick_up(std::int64_t number) noexcept;
 
