@@ -51,9 +51,11 @@ TEST_P(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
     EXPECT_EQ(events_in(rest), expected);
 }
 
-// What is in the store can be read through the other one before this one knows that it is there.
+// What is in the store can be read through one that cannot ask this one, before this one knows that
+// it is there.
 TEST_F(TwoGatewaysOfOneProcess, AnEventThatTheOtherOneHasShownIsNotGoneHere) {
     start_both();
+    fake->hide_address(1);
     fake->hold_answers(1);
     raw_client there(a());
     there.send(post("/agui", body_of("r")));
