@@ -249,7 +249,7 @@ TEST(PgLogs, ForgetRunsWhoseLeasesWereLost) {
     pg_shared shared{context, pool, {}, null_logger(), time};
     deaf listener;
     pg_gateway gateway(shared, 1000ms, listener);
-    pg_logs logs(shared, gateway, {}, [](const std::vector<std::int64_t>&, pg_batch&) {});
+    pg_logs logs(shared, gateway, {});
 
     const auto kept = std::make_shared<lease>(thread_1, "kept", 1);
     logs.open(1, 0, kept);
