@@ -131,9 +131,10 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     attachment found;
     found.log = std::move(*log);
     // Another gateway may show events a moment before this one can read them, or knows that its own
-    // are durable.
-    const bool may_come = !found.log->ended() && (run->place == run_place::elsewhere ||
-                                                  after <= found.log->last_sequence());
+    // are durable. A log that follows a run is behind the store for a while after the run's end.
+    const std::uint64_t last = std::max(found.log->last_sequence(), run->record.last_sequence);
+    const bool may_come =
+        !found.log->ended() && (run->place == run_place::elsewhere || after <= last);
     if (after > found.log->visible_sequence() && !may_come) {
         // Somebody may have seen it: a database that failed over may have lost the last events.
         co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};

@@ -104,6 +104,24 @@ TEST_F(TwoGatewaysOfOneProcess, ARunIsReadFromTheStoreWhileItsGatewayCannotBeAsk
     EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
 }
 
+// The log of those who read here is behind what a reader has seen at the other one.
+TEST_F(TwoGatewaysOfOneProcess, TheLastEventOfARunThatHasEndedElsewhereIsNotGoneHere) {
+    start_both();
+    fake->hide_address(1);
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), get(events_path("r")));
+    model.answer({.text = "Hello"});
+    const std::size_t last = events_in(rest_of(*there)).size() + 1;
+    const auto third = common->open();
+    EXPECT_TRUE(comes_true([&] { return !outcome_of(third->holder({"", "t"})).value(); }));
+
+    raw_client back(b());
+    back.send(get(events_path("r", "?after=" + std::to_string(last - 1))));
+
+    EXPECT_THAT(rest_of(back), AllOf(HasSubstr("200 OK"), HasSubstr("RUN_FINISHED")));
+}
+
 TEST_F(TwoGatewaysOfOneProcess, AReaderThatReadsFromTheStoreCountsAsOne) {
     settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
     start_both();
