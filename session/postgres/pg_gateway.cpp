@@ -107,7 +107,7 @@ asio::awaitable<void> pg_gateway::enroll() {
             batch.emplace_back(fence_former, id);
         }
         batch.emplace_back(
-            insert_gateway, lease, random_number(), pg_migrations().size(), url, secret
+            insert_gateway, lease, random_number(), pg_newest_version(), url, secret
         );
         return batch;
     });

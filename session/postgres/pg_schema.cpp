@@ -2,6 +2,7 @@
 
 #include "session/postgres/pg_run_functions.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -13,7 +14,7 @@ namespace {
 
 // What others choose (ids, titles, JSON) is bytea: it need not be UTF-8, and may hold NUL. It is
 // compared byte by byte, whatever the collation of the database. Nodes are -1 where there is none.
-constexpr const char* version_1[] = {
+constexpr const char* first_schema[] = {
     "CREATE SEQUENCE agui.thread_numbers",
     "CREATE SEQUENCE agui.run_numbers",
     "CREATE SEQUENCE agui.queued_numbers",
@@ -27,7 +28,9 @@ constexpr const char* version_1[] = {
     "branch_count bigint NOT NULL, event_count bigint NOT NULL, bytes bigint NOT NULL, "
     "state_bytes bigint NOT NULL, offered_tools_bytes bigint NOT NULL, "
     "context_bytes bigint NOT NULL, version bigint NOT NULL, UNIQUE (principal, thread_id))",
-    "CREATE INDEX threads_by_change ON agui.threads (principal, archived, updated_at, id)",
+    // Not with the principal first: while the server has no statistics of the table, it would find
+    // a thread's name by this index, and read all threads of the principal.
+    "CREATE INDEX threads_by_change ON agui.threads (archived, principal, updated_at, id)",
     "CREATE TABLE agui.removed_threads (thread bigint PRIMARY KEY)",
     // Apart from the row that every commit writes anew.
     "CREATE TABLE agui.thread_documents (thread bigint PRIMARY KEY, state bytea, "
@@ -43,23 +46,39 @@ constexpr const char* version_1[] = {
     "CREATE TABLE agui.session_events (thread bigint, sequence bigint, type bytea NOT NULL, "
     "run_id bytea NOT NULL, timestamp bigint NOT NULL, data bytea NOT NULL, "
     "PRIMARY KEY (thread, sequence))",
+    // Their thread need not exist: they are found by its name.
+    "CREATE TABLE agui.attachments (principal bytea, thread_id bytea, sha256 bytea, "
+    "mime_type bytea NOT NULL, kept_at bigint NOT NULL, size bigint NOT NULL, "
+    "bytes bytea NOT NULL, PRIMARY KEY (principal, thread_id, sha256))",
+    "CREATE INDEX attachments_by_time ON agui.attachments (kept_at)",
 
+    // journal_writer: the gateway whose journal has the run's latest entries, in rows from
+    // journal_from on; 0: all are in log_rows. outcome: a random number of the commit that ended
+    // the run, by which a retry recognises its own commit.
     "CREATE TABLE agui.runs (number bigint PRIMARY KEY, thread bigint NOT NULL, "
     "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
     "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
     "status text NOT NULL, end_reason bytea NOT NULL, answered_by bytea NOT NULL, "
     "started_at bigint NOT NULL, ended_at bigint NOT NULL, last_sequence bigint NOT NULL, "
-    "log text NOT NULL, log_bytes bigint, UNIQUE (thread, run_id))",
+    "log text NOT NULL, log_bytes bigint, outcome bigint, "
+    "journal_writer bigint NOT NULL DEFAULT 0, journal_from bigint NOT NULL DEFAULT 0, "
+    "UNIQUE (thread, run_id))",
     "CREATE UNIQUE INDEX runs_by_key ON agui.runs (thread, idempotency_key) "
     "WHERE idempotency_key IS NOT NULL",
     "CREATE INDEX runs_by_thread ON agui.runs (thread, number)",
     "CREATE INDEX runs_active ON agui.runs (thread, number) WHERE status = 'active'",
-    "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes) "
+    // What upkeep looks for again and again among all runs that have a log.
+    "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes, number) "
     "WHERE status <> 'active' AND log <> 'dropped'",
+    "CREATE INDEX runs_to_join ON agui.runs (ended_at) "
+    "WHERE status <> 'active' AND log <> 'dropped' AND log_bytes IS NULL",
 
     "CREATE TABLE agui.log_rows (run bigint, first_sequence bigint, "
     "last_sequence bigint NOT NULL, events bytea NOT NULL, lengths bytea NOT NULL, "
     "variants bytea NOT NULL, PRIMARY KEY (run, first_sequence)) PARTITION BY RANGE (run)",
+    // Recent entries of active runs (pg_journal.hpp).
+    "CREATE TABLE agui.journal (writer bigint, batch bigint, runs bigint[] NOT NULL, "
+    "entries bytea[] NOT NULL, PRIMARY KEY (writer, batch))",
 
     "CREATE TABLE agui.failed_attempts (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
     "run bigint NOT NULL, at bigint NOT NULL, model bytea NOT NULL, status bigint NOT NULL, "
@@ -67,24 +86,39 @@ constexpr const char* version_1[] = {
     "CREATE INDEX failed_attempts_by_run ON agui.failed_attempts (run)",
     "CREATE INDEX failed_attempts_by_time ON agui.failed_attempts (at, number) INCLUDE (bytes)",
 
+    // gateway: which one lets it wait.
     "CREATE TABLE agui.queued_requests (number bigint PRIMARY KEY, thread bigint NOT NULL, "
     "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
     "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
-    "queued_at bigint NOT NULL, bytes bigint NOT NULL, messages bytea NOT NULL)",
+    "queued_at bigint NOT NULL, bytes bigint NOT NULL, messages bytea NOT NULL, "
+    "gateway bigint NOT NULL DEFAULT 0)",
     "CREATE INDEX queued_requests_by_thread ON agui.queued_requests (thread, number)",
+    "CREATE INDEX queued_requests_by_gateway ON agui.queued_requests (gateway, number)",
 
+    // url, secret: how other gateways ask it.
     "CREATE TABLE agui.gateways (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
-    "expires timestamptz NOT NULL, fenced boolean NOT NULL DEFAULT false)",
+    "expires timestamptz NOT NULL, fenced boolean NOT NULL DEFAULT false, "
+    "knows_version bigint NOT NULL, url bytea NOT NULL DEFAULT '', "
+    "secret bytea NOT NULL DEFAULT '')",
+    // Without an index by run: the row that gets its run's number is updated in place.
     "CREATE TABLE agui.leases (principal bytea, thread_id bytea, gateway bigint NOT NULL, "
     "token bigint NOT NULL, run_id bytea NOT NULL, run_number bigint NOT NULL DEFAULT 0, "
     "first_own_message bigint NOT NULL DEFAULT -1, PRIMARY KEY (principal, thread_id))",
     "CREATE INDEX leases_by_gateway ON agui.leases (gateway)",
-    "CREATE INDEX leases_by_run ON agui.leases (run_number) WHERE run_number <> 0",
     // What a writer has committed last in each of its slots. Rewritten in place: no index changes.
     "CREATE TABLE agui.commit_marks (writer bigint, slot bigint, mark bigint NOT NULL, "
     "at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (writer, slot)) WITH (fillfactor = 25)",
-    "CREATE TABLE agui.run_watches (run bigint, gateway bigint, readers bigint NOT NULL, "
-    "PRIMARY KEY (run, gateway))",
+    // What a gateway asks of those that it cannot reach. Rows live for 10 s.
+    "CREATE UNLOGGED TABLE agui.stops (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    "at timestamptz NOT NULL, gateway bigint NOT NULL, "
+    "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea, "
+    "is_read boolean NOT NULL)",
+    "CREATE INDEX stops_by_time ON agui.stops (at)",
+    // What signatures of this store are made with (store::signing_key): two random UUIDs, of which
+    // the server's strong generator makes 122 bits each.
+    "CREATE TABLE agui.signing_key (key bytea NOT NULL)",
+    "INSERT INTO agui.signing_key SELECT decode(replace(gen_random_uuid()::text || "
+    "gen_random_uuid()::text, '-', ''), 'hex')",
 
     // A writing transaction calls it first, and so keeps fence() waiting until it has ended. The
     // look comes after the lock: each statement of the function sees what was committed before it.
@@ -99,11 +133,15 @@ constexpr const char* version_1[] = {
     "UPDATE agui.gateways g SET fenced = true WHERE g.id = fence.gateway AND NOT g.fenced "
     "AND g.expires < clock_timestamp(); RETURN FOUND; END $$",
 
-    // The number of a run tells the day on which it began, and so the partition of its log.
     "CREATE FUNCTION agui.today() RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint $$",
-    "CREATE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE sql AS "
-    "$$ SELECT (agui.today() << 40) + nextval('agui.run_numbers') $$",
+    "CREATE FUNCTION agui.now_ms() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$",
+    // The time of a machine whose clock says own_now at this moment (pg_clock::shared()).
+    "CREATE FUNCTION agui.shared_time(given bigint, own_now bigint) RETURNS bigint LANGUAGE sql "
+    "AS $$ SELECT CASE WHEN given = 0 OR abs(agui.now_ms() - own_now) < 60000 THEN given "
+    "ELSE given + agui.now_ms() - own_now END $$",
+
     // ATTACH, because CREATE TABLE ... PARTITION OF would wait for whoever reads or writes a log.
     "CREATE FUNCTION agui.make_log_partitions(first bigint, last bigint) RETURNS void "
     "LANGUAGE plpgsql AS $$ BEGIN "
@@ -116,43 +154,10 @@ constexpr const char* version_1[] = {
     "EXECUTE format('ALTER TABLE agui.log_rows ATTACH PARTITION agui.log_rows_%s "
     "FOR VALUES FROM (%s) TO (%s)', day, day::bigint << 40, (day + 1)::bigint << 40); "
     "END IF; END LOOP; END $$",
-};
-
-// For what upkeep looks for again and again among all runs that have a log.
-constexpr const char* version_2[] = {
-    "CREATE INDEX IF NOT EXISTS runs_to_join ON agui.runs (ended_at) "
-    "WHERE status <> 'active' AND log <> 'dropped' AND log_bytes IS NULL",
-    "DROP INDEX agui.runs_with_log",
-    "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes, number) "
-    "WHERE status <> 'active' AND log <> 'dropped'",
-};
-
-// What signatures of this store are made with (store::signing_key): two random UUIDs, of which the
-// server's strong generator makes 122 bits each. Attachments, whose thread need not exist: they are
-// found by its name.
-constexpr const char* version_3[] = {
-    "CREATE TABLE agui.signing_key (key bytea NOT NULL)",
-    "INSERT INTO agui.signing_key SELECT decode(replace(gen_random_uuid()::text || "
-    "gen_random_uuid()::text, '-', ''), 'hex')",
-    "CREATE TABLE agui.attachments (principal bytea, thread_id bytea, sha256 bytea, "
-    "mime_type bytea NOT NULL, kept_at bigint NOT NULL, size bigint NOT NULL, "
-    "bytes bytea NOT NULL, PRIMARY KEY (principal, thread_id, sha256))",
-    "CREATE INDEX attachments_by_time ON agui.attachments (kept_at)",
-};
-
-constexpr const char* version_4[] = {
     // A database whose clock was set may be on a day for which no partition was made ahead.
     "CREATE FUNCTION agui.need_day(day bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
     "IF to_regclass('agui.log_rows_' || need_day.day) IS NULL THEN "
     "PERFORM agui.make_log_partitions(need_day.day, need_day.day); END IF; END $$",
-
-    "CREATE FUNCTION agui.now_ms() RETURNS bigint LANGUAGE sql AS "
-    "$$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$",
-
-    // The time of a machine whose clock says own_now at this moment (pg_clock::shared()).
-    "CREATE FUNCTION agui.shared_time(given bigint, own_now bigint) RETURNS bigint LANGUAGE sql "
-    "AS $$ SELECT CASE WHEN given = 0 OR abs(agui.now_ms() - own_now) < 60000 THEN given "
-    "ELSE given + agui.now_ms() - own_now END $$",
 
     // A standby that is promoted begins a new timeline, and its sequences may be behind those of
     // the server that it replaces. Where servers do not tell it, it is 0.
@@ -165,8 +170,8 @@ constexpr const char* version_4[] = {
     "RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT ((agui.timeline() & ((1::bigint << timeline_bits) - 1)) << bits) + "
     "(nextval(of) & ((1::bigint << bits) - 1)) $$",
-    // After the day, which has its partition.
-    "CREATE OR REPLACE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE plpgsql AS $$ "
+    // After the day on which the run began, and so the partition of its log.
+    "CREATE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE plpgsql AS $$ "
     "DECLARE day bigint := agui.today(); BEGIN PERFORM agui.need_day(day); "
     "RETURN (day << 40) + agui.next_number('agui.run_numbers', 10, 30); END $$",
     // With the version of a thread (first_version()), its number fills 64 bits.
@@ -177,56 +182,9 @@ constexpr const char* version_4[] = {
     "CREATE FUNCTION agui.next_lease_token() RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT agui.next_number('agui.lease_tokens', 20, 40) $$",
 
-    // The lease's token; null: another gateway has it. A row of the own gateway is one that was
-    // released there and is not yet deleted: what is held there is known without the table. Whoever
-    // else changes the lease is waited for before the INSERT takes its snapshot, which so has the
-    // holder and its gateway, and before the token is drawn, so that tokens never fall.
-    "CREATE FUNCTION agui.take_lease(principal bytea, thread_id bytea, gateway bigint, "
-    "run_id bytea) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE taken bigint; BEGIN "
-    "PERFORM pg_advisory_xact_lock((16712::bigint << 48) + ('x' || encode(substr(sha256("
-    "sha256(take_lease.principal) || take_lease.thread_id), 1, 6), 'hex'))::bit(48)::bigint); "
-    "PERFORM 1 FROM agui.leases l WHERE l.principal = take_lease.principal "
-    "AND l.thread_id = take_lease.thread_id FOR UPDATE; "
-    "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
-    "VALUES (take_lease.principal, take_lease.thread_id, take_lease.gateway, "
-    "agui.next_lease_token(), take_lease.run_id) "
-    "ON CONFLICT ON CONSTRAINT leases_pkey DO UPDATE SET gateway = excluded.gateway, "
-    "token = excluded.token, run_id = excluded.run_id, run_number = 0, first_own_message = -1 "
-    "WHERE l.gateway = excluded.gateway OR NOT EXISTS "
-    "(SELECT FROM agui.gateways g WHERE g.id = l.gateway AND NOT g.fenced) "
-    "RETURNING l.token INTO taken; RETURN taken; END $$",
-};
-
-constexpr const char* version_5[] = {
-    // Programs of older versions must not go on, because they do not read the journal: they lose
-    // their leases here, and cannot enroll again without the new column. The locks are those of
-    // agui.fence(): no write of theirs is under way after them. They come before all others that
-    // such a write may wait for.
-    "LOCK TABLE agui.gateways IN SHARE ROW EXCLUSIVE MODE",
-    "SELECT pg_advisory_xact_lock((16711::bigint << 48) + g.id) FROM agui.gateways g ORDER BY g.id",
-    "ALTER TABLE agui.gateways ADD COLUMN knows_version bigint",
-    "UPDATE agui.gateways SET fenced = true, knows_version = 0",
-    "ALTER TABLE agui.gateways ALTER COLUMN knows_version SET NOT NULL",
-
     // Which session of which start of a server this is.
     "CREATE FUNCTION agui.connection_name() RETURNS text LANGUAGE sql STABLE AS "
     "$$ SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) $$",
-    // Random number of the commit that ended the run. A retry recognises its own commit by it.
-    "ALTER TABLE agui.runs ADD COLUMN outcome bigint",
-    // Recent entries of active runs (pg_journal.hpp).
-    "CREATE TABLE agui.journal (writer bigint, batch bigint, runs bigint[] NOT NULL, "
-    "entries bytea[] NOT NULL, PRIMARY KEY (writer, batch))",
-    // Gateway whose journal has the run's latest entries; 0: all are in log_rows. They are in rows
-    // from journal_from on.
-    "ALTER TABLE agui.runs ADD COLUMN journal_writer bigint NOT NULL DEFAULT 0, "
-    "ADD COLUMN journal_from bigint NOT NULL DEFAULT 0",
-    // Not with the principal first: where the server knows nothing of the table yet, it took this
-    // index to find a thread by its name, and read all threads of the principal.
-    "DROP INDEX agui.threads_by_change",
-    "CREATE INDEX threads_by_change ON agui.threads (archived, principal, updated_at, id)",
-    // Without it, a lease's row that gets its run's number is updated in place.
-    "DROP INDEX agui.leases_by_run",
-    "DROP FUNCTION agui.take_lease(bytea, bytea, bigint, bytea)",
     pg_take_lease,
     pg_add_to_thread,
     pg_begin_run,
@@ -234,33 +192,28 @@ constexpr const char* version_5[] = {
     pg_add_entries,
 };
 
-constexpr const char* version_6[] = {
-    // Programs of older versions must not go on, because they do not ask others and are not asked:
-    // as in version_5.
-    "LOCK TABLE agui.gateways IN SHARE ROW EXCLUSIVE MODE",
-    "SELECT pg_advisory_xact_lock((16711::bigint << 48) + g.id) FROM agui.gateways g ORDER BY g.id",
-    "UPDATE agui.gateways SET fenced = true",
-    "ALTER TABLE agui.gateways ADD CONSTRAINT knows_of_others CHECK (fenced OR knows_version >= 6)",
+constexpr pg_migration all_migrations[] = {{first_schema, false}};
 
-    // How other gateways ask it.
-    "ALTER TABLE agui.gateways ADD COLUMN url bytea NOT NULL DEFAULT ''",
-    "ALTER TABLE agui.gateways ADD COLUMN secret bytea NOT NULL DEFAULT ''",
-    // What a gateway asks of those that it cannot reach. Rows live for 10 s.
-    "CREATE UNLOGGED TABLE agui.stops (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
-    "at timestamptz NOT NULL, gateway bigint NOT NULL, "
-    "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea, "
-    "is_read boolean NOT NULL)",
-    "CREATE INDEX stops_by_time ON agui.stops (at)",
-    "DROP TABLE agui.run_watches",
-    // Which one lets it wait.
-    "ALTER TABLE agui.queued_requests ADD COLUMN gateway bigint NOT NULL DEFAULT 0",
-    "CREATE INDEX queued_requests_by_gateway ON agui.queued_requests (gateway, number)",
-};
+std::int64_t newest_of(std::span<const pg_migration> migrations) {
+    return pg_first_version - 1 + static_cast<std::int64_t>(migrations.size());
+}
 
-constexpr pg_migration all_migrations[] = {
-    {version_1, false}, {version_2, false}, {version_3, false},
-    {version_4, false}, {version_5, true},  {version_6, true},
-};
+// Before a version that gateways of older programs must not use: they lose their leases here, and
+// cannot enroll again. The locks are those of agui.fence(): no write of theirs is under way after
+// them. They come before all others that such a write may wait for.
+void add_fence(pg_batch& to, std::int64_t version) {
+    constexpr const char* own_locks =
+        "SELECT pg_advisory_xact_lock((16711::bigint << 48) + g.id) FROM agui.gateways g "
+        "ORDER BY g.id";
+    to.push_back(pg_statement::once("LOCK TABLE agui.gateways IN SHARE ROW EXCLUSIVE MODE"));
+    to.push_back(pg_statement::once(own_locks));
+    to.push_back(pg_statement::once("UPDATE agui.gateways SET fenced = true"));
+    to.push_back(pg_statement::once(
+        "ALTER TABLE agui.gateways DROP CONSTRAINT IF EXISTS knows_enough, "
+        "ADD CONSTRAINT knows_enough CHECK (fenced OR knows_version >= " +
+        std::to_string(version) + ")"
+    ));
+}
 
 // From the tables: to_regclass() may answer as it was when the transaction began.
 constexpr const char* is_there =
@@ -290,7 +243,7 @@ asio::awaitable<known_versions> read_versions(pg_connection& on, pg_connection::
     pg_batch look;
     look.emplace_back(is_there);
     const auto found = co_await on.execute(std::move(look), until);
-    known_versions read;
+    known_versions read{.schema = 0, .min_reader = pg_first_version};
     if (found.at(0).boolean(0, 1)) {
         pg_batch question;
         question.emplace_back(versions);
@@ -313,14 +266,17 @@ asio::awaitable<known_versions> read_versions(pg_connection& on, pg_connection::
 }
 
 void check(const known_versions& found, std::int64_t newest) {
-    if (found.min_reader > newest) {
-        throw std::runtime_error(
-            "the PostgreSQL store was written by a newer version of this program (it needs schema "
-            "version " +
-            std::to_string(found.min_reader) + " to be known; this program knows versions up to " +
-            std::to_string(newest) + ")"
-        );
+    const bool is_older = found.schema != 0 && found.schema < pg_first_version;
+    if (!is_older && found.min_reader <= newest) {
+        return;
     }
+    throw std::runtime_error(
+        std::string("the PostgreSQL store was written by ") + (is_older ? "an older" : "a newer") +
+        " version of this program (schema version " +
+        std::to_string(is_older ? found.schema : found.min_reader) +
+        "; known: " + std::to_string(pg_first_version) + " to " + std::to_string(newest) +
+        "): use that version, or ALTER SCHEMA agui RENAME TO another name to begin a new store"
+    );
 }
 
 [[noreturn]] void explain(const pg_error& error) {
@@ -342,7 +298,7 @@ asio::awaitable<bool>
 migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {
     // Long enough for a migration that rewrites a table.
     const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(10);
-    const auto newest = static_cast<std::int64_t>(migrations.size());
+    const std::int64_t newest = newest_of(migrations);
     const pg_pool::loan on =
         co_await pool.take(std::chrono::steady_clock::now() + patience.store_wait);
     pg_batch begin;
@@ -354,13 +310,14 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
     check(at, newest);
     pg_batch change;
     change.emplace_back(bounds);
-    for (std::int64_t next = at.schema; next < newest; ++next) {
-        const pg_migration& step = migrations[static_cast<std::size_t>(next)];
+    for (std::int64_t next = std::max(at.schema + 1, pg_first_version); next <= newest; ++next) {
+        const pg_migration& step = migrations[static_cast<std::size_t>(next - pg_first_version)];
+        if (step.breaks_older_readers) {
+            add_fence(change, next);
+            at.min_reader = next;
+        }
         for (const char* const statement : step.statements) {
             change.push_back(pg_statement::once(statement));
-        }
-        if (step.breaks_older_readers) {
-            at.min_reader = next + 1;
         }
     }
     if (at.schema < newest) {
@@ -379,6 +336,8 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
 
 std::span<const pg_migration> pg_migrations() noexcept { return all_migrations; }
 
+std::int64_t pg_newest_version() noexcept { return newest_of(all_migrations); }
+
 asio::awaitable<std::string> read_signing_key(pg_pool& pool, pg_patience patience) {
     std::function<asio::awaitable<std::string>(pg_transaction&)> look =
         [](pg_transaction& in) -> asio::awaitable<std::string> {
@@ -395,7 +354,7 @@ asio::awaitable<std::string> read_signing_key(pg_pool& pool, pg_patience patienc
 
 asio::awaitable<void>
 open_pg_schema(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {
-    const auto newest = static_cast<std::int64_t>(migrations.size());
+    const std::int64_t newest = newest_of(migrations);
     // Without a lock: usually there is nothing to do, and the role may not have the right to.
     std::function<asio::awaitable<known_versions>(pg_transaction&)> look =
         [](pg_transaction& in) -> asio::awaitable<known_versions> {

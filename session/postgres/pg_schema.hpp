@@ -14,12 +14,19 @@ namespace agui::session {
 /// The steps from one version of the schema to the next.
 struct pg_migration {
     std::span<const char* const> statements;
-    /// Gateways that know only older versions cannot use the store any more.
+    /// Gateways that know only older versions cannot use the store any more: they lose their
+    /// leases before the statements.
     bool breaks_older_readers = false;
 };
 
-/// migrations[i] leads from version i to version i + 1.
+/// The oldest version that can be opened.
+inline constexpr std::int64_t pg_first_version = 7;
+
+/// The first makes pg_first_version from nothing, each other one a version from that before it.
 [[nodiscard]] std::span<const pg_migration> pg_migrations() noexcept;
+
+/// The version that this program reads and writes.
+[[nodiscard]] std::int64_t pg_newest_version() noexcept;
 
 /// Makes the schema `agui`, or brings it to the newest version, in one transaction; several
 /// gateways may do so at once. A store of a newer version is used as it is, if that says that it

@@ -185,7 +185,7 @@ protected:
     static void register_gateway(test::sql_session& in, int gateway) {
         in("INSERT INTO agui.gateways (id, expires, knows_version) OVERRIDING SYSTEM VALUE VALUES "
            "(" +
-           std::to_string(gateway) + ", now() + interval '1 hour', 6)");
+           std::to_string(gateway) + ", now() + interval '1 hour', 7)");
     }
     /// Returns the answer of the second one's take_lease(). Once it waits, the first one carries
     /// out `change` and commits.

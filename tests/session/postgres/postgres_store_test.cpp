@@ -89,7 +89,7 @@ TEST_F(PostgresStore, SeveralMayStartAtOnceOnANewDatabase) {
         each.join();
     }
     EXPECT_EQ(started, 6);
-    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), std::to_string(pg_migrations().size()));
+    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), std::to_string(pg_newest_version()));
     EXPECT_EQ(sql("SELECT count(*) FROM agui.meta"), "1");
 }
 
@@ -121,31 +121,48 @@ TEST_F(PostgresStore, MigratesStepByStepAndAllOrNothing) {
 
     EXPECT_ANY_THROW(run(open_pg_schema(pool, {}, steps)));
     EXPECT_EQ(sql("SELECT to_regclass('agui.added') IS NULL"), "t");
-    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), std::to_string(steps.size() - 2));
+    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), std::to_string(pg_newest_version()));
 
     steps.pop_back();
     run(open_pg_schema(pool, {}, steps));
     EXPECT_EQ(sql("SELECT to_regclass('agui.added') IS NULL"), "f");
-    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), std::to_string(steps.size()));
-    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), std::to_string(steps.size()));
+    const std::string next = std::to_string(pg_newest_version() + 1);
+    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), next);
+    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), next);
     EXPECT_FALSE(message_of_failure(settings()).empty()) << "this version is too old by now";
 }
 
-// Programs that know version 4 run while another one makes version 5.
-TEST_F(PostgresStore, GatewaysThatDoNotKnowTheJournalLoseTheirLeases) {
-    constexpr const char* enroll =
-        "INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE "
-        "VALUES (7, now() + interval '1 hour') ON CONFLICT DO NOTHING";
-    const pg_target target(database_->url(), "");
-    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
-    run(open_pg_schema(pool, {}, pg_migrations().first(4)));
+TEST_F(PostgresStore, RefusesASchemaThatIsTooOld) {
+    (void)open();
+    sql("UPDATE agui.meta SET schema_version = 6");
+    const std::string text = message_of_failure(settings());
+    EXPECT_NE(
+        text.find("an older version of this program (schema version 6; known: 7"), std::string::npos
+    ) << text;
+    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), "6");
+}
+
+TEST_F(PostgresStore, ProgramsThatKnowNoOtherVersionRefuseTheFirst) {
+    (void)open();
+    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), std::to_string(pg_first_version));
+}
+
+TEST_F(PostgresStore, GatewaysThatAreTooOldForANewVersionLoseTheirLeases) {
+    const std::string enroll = "INSERT INTO agui.gateways (id, expires, knows_version) "
+                               "OVERRIDING SYSTEM VALUE VALUES (7, now() + interval '1 hour', " +
+                               std::to_string(pg_newest_version()) + ")";
+    (void)open();
     sql(enroll);
     sql("SELECT agui.take_lease('p', 't', 7, 'run_1')");
     test::sql_session writer(database_->url());
     writer("BEGIN; SELECT agui.enter(7)");
+    const char* const next[] = {"CREATE TABLE agui.added (v bigint)"};
+    std::vector<pg_migration> steps(pg_migrations().begin(), pg_migrations().end());
+    steps.push_back({next, true});
+    const pg_target target(database_->url(), "");
+    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
 
-    std::unique_ptr<store> upgraded;
-    std::thread other([&] { upgraded = open(); });
+    std::thread other([&] { run(open_pg_schema(pool, {}, steps)); });
     EXPECT_TRUE(happens([&] {
         return sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' "
                    "AND database = (SELECT oid FROM pg_database WHERE datname = "
@@ -154,26 +171,7 @@ TEST_F(PostgresStore, GatewaysThatDoNotKnowTheJournalLoseTheirLeases) {
     writer("COMMIT");
     other.join();
 
-    ASSERT_TRUE(upgraded);
-    EXPECT_THROW(sql("SELECT agui.enter(7)"), std::runtime_error);
-    EXPECT_THROW(
-        sql(std::string("DELETE FROM agui.gateways WHERE id = 7; ") + enroll), std::runtime_error
-    );
-    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), "6");
-}
-
-// Programs that know version 5 run while another one makes version 6.
-TEST_F(PostgresStore, GatewaysThatDoNotAskOthersLoseTheirLeases) {
-    const std::string enroll = "INSERT INTO agui.gateways (id, expires, knows_version) "
-                               "OVERRIDING SYSTEM VALUE VALUES (7, now() + interval '1 hour', 5)";
-    const pg_target target(database_->url(), "");
-    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
-    run(open_pg_schema(pool, {}, pg_migrations().first(5)));
-    sql(enroll);
-    sql("SELECT agui.enter(7)");
-
-    const auto upgraded = open();
-
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.added"), "0");
     EXPECT_THROW(sql("SELECT agui.enter(7)"), std::runtime_error);
     EXPECT_THROW(sql("DELETE FROM agui.gateways WHERE id = 7; " + enroll), std::runtime_error);
 }
