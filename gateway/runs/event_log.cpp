@@ -274,27 +274,23 @@ void event_log::hand_back() {
     handed_back_ = true; // Its end wakes them.
 }
 
-bool event_log::continue_in(std::shared_ptr<event_log> next) {
+void event_log::continue_in(std::shared_ptr<event_log> next) {
     resumptions ready;
     {
         const std::lock_guard lock(mutex_);
-        if (settings_.visible_before_durable && visible_ > durable_) {
-            return false;
-        }
         next_ = std::move(next);
         ended_ = true;
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
     resume(ready);
-    return true;
 }
 
-std::string event_log::last_event() const {
+std::string event_log::event(std::uint64_t sequence) const {
     std::string json;
     const std::lock_guard lock(mutex_);
-    if (events_.size() > 0) {
-        events_.write(events_.size(), json);
+    if (sequence > 0 && sequence <= events_.size()) {
+        events_.write(sequence, json);
     }
     return json;
 }

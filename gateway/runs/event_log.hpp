@@ -123,18 +123,17 @@ public:
     /// Ends the log with events that the store does not hold; they are sent without a number (the
     /// exception of P3). To be called after freeze().
     void end_without_store(const std::vector<std::string>& events);
-    /// Ends the log of a run that another process may have by now: its readers, who were shown
-    /// nothing since the lease was lost, go on in `next`, which has the events of the store. False,
-    /// and nothing is done: they may have seen what the store does not have (relaxed durability).
-    [[nodiscard]] bool continue_in(std::shared_ptr<event_log> next);
+    /// Ends the log of a run that another process may have by now: its readers go on in `next`,
+    /// which has everything that they were shown, with the same numbers.
+    void continue_in(std::shared_ptr<event_log> next);
 
     /// Its readers in other processes, who read entries, look there for the rest, which another one
     /// will have. To be called before the end that other readers get.
     void hand_back();
 
     [[nodiscard]] std::uint64_t last_sequence() const;
-    /// As JSON; empty: it has none.
-    [[nodiscard]] std::string last_event() const;
+    /// The event with this number, as JSON; empty: there is none.
+    [[nodiscard]] std::string event(std::uint64_t sequence) const;
     /// The approximate memory of the events.
     [[nodiscard]] std::size_t bytes() const;
     /// True if that is more than `most`, or if the budget has had no room for it. (The events are

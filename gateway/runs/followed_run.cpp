@@ -51,6 +51,8 @@ bool ends_a_run(std::string_view event) {
            event.starts_with(R"({"type":"RUN_ERROR")");
 }
 
+std::string last_event(const event_log& log) { return log.event(log.last_sequence()); }
+
 // Appends what the store has beyond the log's end. The first `own_events` of the log were made
 // here. False: the last event that came from elsewhere is another one in the store. A server that
 // was replaced by one that lags behind, or relaxed durability, may have lost it, and another one
@@ -66,7 +68,7 @@ read_on(session::store& store, std::int64_t run_number, event_log& log, std::uin
         }
         const bool is_full = page->size() == page_entries;
         if (compared > 0 && !page->empty()) {
-            if (page->front().json != log.last_event()) {
+            if (page->front().json != last_event(log)) {
                 co_return false;
             }
             page->erase(page->begin());
@@ -162,7 +164,7 @@ public:
                 const bool is_away = !read && read.error().code == errc::store_unavailable;
                 co_return seen{.is_over = !is_away};
             }
-            if (!ends_a_run(log.last_event())) {
+            if (!ends_a_run(last_event(log))) {
                 find_at_ = log.last_sequence() > before ? now + find_again : find_at_;
                 co_return seen{.is_over = false, .gateway = gateway_};
             }
@@ -186,7 +188,7 @@ private:
 void end_followed(
     run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
 ) {
-    if (ends_a_run(log.last_event())) {
+    if (ends_a_run(last_event(log))) {
         log.end_restored();
         return;
     }
@@ -240,7 +242,7 @@ outcome add(run_core& core, const session::run_record& run, event_log& log, run_
     if (next.end != entries_end::ended) {
         return outcome::go_on;
     }
-    if (next.unnumbered.empty() && !ends_a_run(log.last_event())) {
+    if (next.unnumbered.empty() && !ends_a_run(last_event(log))) {
         return outcome::look;
     }
     if (next.unnumbered.empty()) {
@@ -343,7 +345,9 @@ boost::asio::awaitable<void> follow(
                                                        : co_await out.look(*core, place, run, *log);
             if (now.is_over) {
                 log->set_readers_handler({});
-                if (!now.rest || !log->continue_in(now.rest)) {
+                if (now.rest) {
+                    log->continue_in(now.rest);
+                } else {
                     end_followed(*core, place, run, *log);
                 }
                 co_return;
@@ -426,6 +430,48 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
 
 namespace {
 
+// Whether the store has what the log's readers were shown last, and so all of it. A server that was
+// replaced by one that lags behind, or relaxed durability, may have lost it, and another event may
+// have its number.
+boost::asio::awaitable<result<bool>>
+has_what_was_shown(session::store& store, std::int64_t run_number, const event_log& log) {
+    const std::uint64_t last = log.visible_sequence();
+    if (last == 0) {
+        co_return true;
+    }
+    const auto page = co_await store.read_log(run_number, last - 1, 1);
+    if (!page) {
+        co_return page.error();
+    }
+    co_return !page->empty() && page->front().json == log.event(last);
+}
+
+// True: the store cannot be read at the moment.
+boost::asio::awaitable<bool> continue_once(
+    run_core& core, const conversation_key& place, const session::run_record& run,
+    std::shared_ptr<event_log> lost, const std::vector<std::string>& events
+) {
+    if (!lost) {
+        co_return false; // Nobody reads it any more.
+    }
+    const auto has = co_await has_what_was_shown(core.store_of(place), run.number, *lost);
+    result<std::shared_ptr<event_log>> next = failure{errc::run_expired, {}, {}, {}};
+    if (!has) {
+        next = has.error();
+    } else if (*has) {
+        next = co_await followed_log(core, place, run, 0);
+    }
+    if (!next && next.error().code == errc::store_unavailable) {
+        co_return true;
+    }
+    if (next) {
+        lost->continue_in(*next);
+    } else {
+        lost->end_without_store(events);
+    }
+    co_return false;
+}
+
 boost::asio::awaitable<void> continue_log(
     std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
     std::weak_ptr<event_log> lost, std::vector<std::string> events
@@ -435,16 +481,7 @@ boost::asio::awaitable<void> continue_log(
     co_await boost::asio::post(timer.get_executor(), boost::asio::use_awaitable);
     while (!lost.expired()) {
         pass_failpoint("follow.lost");
-        const auto next = co_await followed_log(*core, place, run, 0);
-        const std::shared_ptr<event_log> log = lost.lock();
-        if (!log) {
-            co_return; // Nobody reads it any more.
-        }
-        const bool is_away = !next && next.error().code == errc::store_unavailable;
-        if (!is_away) {
-            if (!next || !log->continue_in(*next)) {
-                log->end_without_store(events);
-            }
+        if (!co_await continue_once(*core, place, run, lost.lock(), events)) {
             co_return;
         }
         timer.expires_after(read_again);

@@ -135,8 +135,10 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     const std::uint64_t last = std::max(found.log->last_sequence(), run->record.last_sequence);
     const bool may_come =
         !found.log->ended() && (run->place == run_place::elsewhere || after <= last);
-    if (after > found.log->visible_sequence() && !may_come) {
-        // Somebody may have seen it: a database that failed over may have lost the last events.
+    // Somebody may have seen it: a database that failed over may have lost the last events. Others
+    // may have their numbers by now.
+    const bool is_sound = after <= run->record.sound_until.value_or(after);
+    if (!is_sound || (after > found.log->visible_sequence() && !may_come)) {
         co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
     }
     found.projection = translator::projection_from_string(run->record.protocol)

@@ -130,6 +130,11 @@ struct run_record {
     /// Of the terminal event; 0: the log cannot be read. While active: a number that the log had
     /// reached, or 0.
     std::uint64_t last_sequence = 0;
+    /// Set by a store that may have lost the run's later events after clients had seen them (a
+    /// database that failed over to a server that was behind): the last number whose event is
+    /// certain to be the one that they saw. A client that asks for what follows a later number may
+    /// have seen something else there. nullopt: all of the log is certain.
+    std::optional<std::uint64_t> sound_until{};
 };
 
 /// What happened in a thread: `user.message`, `assistant.message`, `tool.response`,

@@ -44,7 +44,8 @@ constexpr const char* change_run =
     "started_at = agui.shared_time($6, $10), ended_at = agui.shared_time($7, $10), "
     "last_sequence = $8, journal_writer = 0, "
     "input_digest = CASE WHEN length($9) = 0 THEN input_digest ELSE $9 END, "
-    "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END WHERE number = $1";
+    "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END, "
+    "sound_until = $11 WHERE number = $1";
 
 std::optional<std::string_view> text_or_null(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
@@ -67,6 +68,9 @@ run_record run_at(const pg_table& rows, std::size_t row) {
     run.idempotency_key = rows.text(row, 10);
     run.protocol = rows.text(row, 11);
     run.answered_by = rows.text(row, 12);
+    if (!rows.is_null(row, 13)) {
+        run.sound_until = static_cast<std::uint64_t>(rows.integer(row, 13));
+    }
     return run;
 }
 
@@ -129,7 +133,8 @@ pg_statement add_run(
 pg_statement update_run(const run_record& run, unix_ms own_now) {
     return pg_statement(
         change_run, run.number, run.parent_run_id, run.agent_id, pg_text{to_string(run.status)},
-        run.end_reason, run.started_at, run.ended_at, run.last_sequence, run.input_digest, own_now
+        run.end_reason, run.started_at, run.ended_at, run.last_sequence, run.input_digest, own_now,
+        run.sound_until
     );
 }
 

@@ -18,7 +18,8 @@ namespace agui::session {
 /// The columns that run_at() reads, of `runs r`.
 #define AGUI_PG_RUN_COLUMNS                                                                        \
     "r.number, r.run_id, r.parent_run_id, r.agent_id, r.input_digest, r.status, r.end_reason, "    \
-    "r.started_at, r.ended_at, r.last_sequence, r.idempotency_key, r.protocol, r.answered_by"
+    "r.started_at, r.ended_at, r.last_sequence, r.idempotency_key, r.protocol, r.answered_by, "    \
+    "r.sound_until"
 /// The number of the thread whose key is $1 and $2.
 #define AGUI_PG_THREAD                                                                             \
     "(SELECT t.id FROM agui.threads t WHERE t.principal = $1 AND t.thread_id = $2)"

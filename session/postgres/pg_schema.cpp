@@ -62,6 +62,7 @@ constexpr const char* first_schema[] = {
     "started_at bigint NOT NULL, ended_at bigint NOT NULL, last_sequence bigint NOT NULL, "
     "log text NOT NULL, log_bytes bigint, outcome bigint, "
     "journal_writer bigint NOT NULL DEFAULT 0, journal_from bigint NOT NULL DEFAULT 0, "
+    "sound_until bigint, "
     "UNIQUE (thread, run_id))",
     "CREATE UNIQUE INDEX runs_by_key ON agui.runs (thread, idempotency_key) "
     "WHERE idempotency_key IS NOT NULL",

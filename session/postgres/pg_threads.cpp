@@ -29,16 +29,19 @@ constexpr const char* note_removed =
 constexpr const char* drop_thread = "DELETE FROM agui.threads WHERE id = $1";
 constexpr const char* runs_of =
     "SELECT number FROM agui.runs WHERE thread = " AGUI_PG_THREAD " AND status = 'active'";
+// Of a run of an earlier timeline, the server may lack what another one had (agui.timeline()).
 #define AGUI_PG_ORPHANS(log_end)                                                                   \
     "SELECT " AGUI_PG_RUN_COLUMNS ", " log_end                                                     \
-    ", r.journal_writer FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD                         \
+    ", r.journal_writer, (r.number >> 30) & 1023 <> agui.timeline() & 1023 FROM agui.runs r "      \
+    "WHERE r.thread = " AGUI_PG_THREAD                                                             \
     " AND r.status = 'active' AND r.run_id <> $3 ORDER BY r.number"
 constexpr const char* orphans_of =
     AGUI_PG_ORPHANS("coalesce((SELECT l.last_sequence FROM agui.log_rows l "
                     "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0)");
 constexpr const char* orphans_with_damaged_log = AGUI_PG_ORPHANS("0::bigint");
-constexpr int log_end_column = 13; // After those of run_at().
-constexpr int journal_column = 14;
+constexpr int log_end_column = 14; // After those of run_at().
+constexpr int journal_column = 15;
+constexpr int failed_over_column = 16;
 constexpr const char* runs_of_threads =
     "SELECT r.number FROM unnest($1, $2) AS c(principal, thread_id) "
     "JOIN agui.threads t ON t.principal = c.principal AND t.thread_id = c.thread_id "
@@ -314,6 +317,9 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
         each.last_sequence = std::max(
             each.run.last_sequence, static_cast<std::uint64_t>(rows.integer(i, log_end_column))
         );
+        if (rows.boolean(i, failed_over_column)) {
+            each.run.sound_until = each.last_sequence;
+        }
     }
     co_return found;
 }

@@ -293,6 +293,7 @@ bool pg_threads::can_end_at_once(const committing& what, const commit_log& log) 
     const std::int64_t run = ended_run(what.change.value());
     return what.by.held && what.by.releases && run != 0 && log.waiting.run == run &&
            log.waiting.is_known && !log.waiting.has_failed && !unsure_.contains(what.by.held) &&
+           !what.change.value().run->sound_until &&
            (log.slice.empty() || (log.slice.run == run && log.slice.first_sequence == log.end + 1));
 }
 

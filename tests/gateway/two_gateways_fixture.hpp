@@ -81,6 +81,15 @@ public:
     void lose_logs() override {
         sql_session(database_.url())("DELETE FROM agui.log_rows; DELETE FROM agui.journal");
     }
+    /// A standby takes the server's place that has the runs, and nothing of their logs.
+    void fail_over() {
+        lose_logs();
+        sql_session sql(database_.url());
+        // It was behind also with the rows of the runs: their ends get another RUN_STARTED.
+        sql("UPDATE agui.runs SET last_sequence = 0, started_at = started_at - 1000");
+        sql("CREATE OR REPLACE FUNCTION agui.timeline() RETURNS bigint LANGUAGE sql AS "
+            "'SELECT 1000::bigint'");
+    }
 
 private:
     postgres_database database_;

@@ -468,6 +468,26 @@ TEST_F(PostgresFailover, ARunWhoseEndTheStandbyLackedIsFoundAlthoughItsGatewayLi
     EXPECT_EQ(get(store_->orphans(claimed[0])).size(), 1U);
 }
 
+// Clients may have seen more of it, with the numbers that its end will have.
+TEST_F(PostgresFailover, TheStoreRemembersHowMuchOfALostRunIsCertain) {
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store_, thread_1, "run_1", held);
+    store_->append_log(slice_of(number, 1, {"a", "b"}), nullptr, held);
+    ASSERT_EQ(get(store_->read_log(number, 0, 10)).size(), 2U);
+    store_->release(held);
+    const lease_ptr again = get(store_->acquire(thread_1, "run_2"));
+    EXPECT_EQ(get(store_->orphans(again)).at(0).run.sound_until, std::nullopt);
+
+    fail_over();
+    const store::orphan lost = get(store_->orphans(again)).at(0);
+    EXPECT_EQ(lost.run.sound_until, 2U);
+
+    changes end = end_of(number, "run_1", 3);
+    end.run->sound_until = lost.run.sound_until;
+    done(store_->commit(thread_1, end, slice_of(number, 3, {"end"}), {again, true}));
+    EXPECT_EQ(get(store_->find_run(thread_1, "run_1"))->sound_until, 2U);
+}
+
 TEST_F(PostgresFailover, ALeaseThatTheStandbyLackedIsLost) {
     const lease_ptr kept = get(store_->acquire(thread_1, "run_1"));
     const lease_ptr lost = get(store_->acquire(key_of("thread_2"), "run_2"));

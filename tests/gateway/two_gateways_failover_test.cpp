@@ -1,0 +1,69 @@
+// Two gateways on a database that fails over to a server which lacks what clients have seen.
+#include "tests/gateway/two_gateways_fixture.hpp"
+
+namespace agui::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TwoGatewaysFailover : public TwoGatewaysOfOneProcess {
+protected:
+    void SetUp() override { AGUI_NEEDS_POSTGRES(); }
+    std::unique_ptr<common_store> make_common() override {
+        auto made = std::make_unique<postgres>();
+        database = made.get();
+        return made;
+    }
+
+    postgres* database = nullptr;
+};
+
+// Its events may be others than those that a client has seen with these numbers.
+TEST_F(TwoGatewaysFailover, ACursorAfterWhatTheNewServerHadOfALostRunIsGone) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    database->fail_over();
+    common->end_first_leases();
+
+    const std::string whole = ask_at(b(), get(events_path("r"))).body;
+    EXPECT_THAT(whole, AllOf(HasSubstr("RUN_STARTED"), HasSubstr("id: 2"), HasSubstr("RUN_ERROR")));
+    for (const std::string_view query : {"?after=1", "?after=2", "?after=3"}) {
+        SCOPED_TRACE(query);
+        EXPECT_EQ(ask_at(b(), get(events_path("r", query))).status, 410);
+    }
+    model.answer({.text = "too late"});
+}
+
+TEST_F(TwoGatewaysFailover, AReaderIsNotSentOnToEventsThatDoNotFollowWhatItHasSeen) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    database->fail_over();
+    common->end_first_leases();
+    EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("RUN_ERROR"));
+    model.answer({.text = "too late"});
+
+    EXPECT_THAT(
+        rest_of(*there),
+        AllOf(HasSubstr("RUN_ERROR"), Not(HasSubstr("id: 2")), Not(HasSubstr("too late")))
+    );
+}
+
+TEST_F(TwoGatewaysFailover, ARunThatEndsByItselfIsReadFromEachOfItsEvents) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    model.answer({.text = "Hello"});
+    const std::string end = "?after=" + std::to_string(events_in(rest_of(*there)).size() + 1);
+
+    EXPECT_EQ(ask_at(b(), get(events_path("r", "?after=1"))).status, 200);
+    EXPECT_EQ(ask_at(b(), get(events_path("r", end))).status, 204);
+}
+
+} // namespace
+} // namespace agui::test
