@@ -24,11 +24,13 @@ export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ??
 /// `mayFail`: a request may be answered with 500. `hasty`: a conversation has messages that are sent while the run before
 /// is not over, and none of them may be refused for that. `gateways`: how many share the store; with more than one the
 /// clients come through a router, lose patience, and go away in the middle of a stream. `session`: lines of that section
-/// of a gateway's configuration, by its index. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
+/// of a gateway's configuration, by its index. `peerUrl`: resolves to the URL at which others ask the gateway that listens on this
+/// port. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
 /// started yet.
 export async function createCampaign({
     folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false,
-    gateways = 1, session = () => `store = "sqlite:${path.join(folder, 'agui.db')}"`, readStore = () => {},
+    gateways = 1, session = () => `store = "sqlite:${path.join(folder, 'agui.db')}"`, peerUrl = () => undefined,
+    readStore = () => {},
 }) {
     fs.mkdirSync(folder, { recursive: true });
 
@@ -150,12 +152,13 @@ export async function createCampaign({
         return port;
     }
 
-    const configuration = ({ index, port, name }) => `
+    const configuration = ({ index, port, name, url }) => `
     [server]
     listen = "127.0.0.1:${port}"
     threads = 2
     log_level = "warning"
     on_disconnect = "continue"
+    ${url ? `peer_url = "${url}"` : ''}
     ${several ? 'heartbeat_seconds = 1' : ''}
     [session]
     ${session(index)}
@@ -180,7 +183,8 @@ export async function createCampaign({
     const servers = [];
     for (let i = 0; i < gateways; i += 1) {
         const prefix = path.join(folder, several ? `gateway-${i}` : 'gateway');
-        servers.push({ index: i, port: await freePort(), name: '', launches: 0, ready: Promise.resolve(),
+        const port = await freePort();
+        servers.push({ index: i, port, url: await peerUrl(port), name: '', launches: 0, ready: Promise.resolve(),
             config: `${prefix}.toml`, log: `${prefix}.log`, logFile: fs.openSync(`${prefix}.log`, 'a') });
     }
     const gatewayOf = (name) => name?.split('.')[0];
@@ -222,6 +226,7 @@ export async function createCampaign({
         gone: 0, left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
     let readerCount = 0;
+    let apartUntil = 0; ///< Gateways may not reach each other.
     let losses = 0; ///< How often the store was replaced by one that may lack what clients have seen.
 
     const violations = {};
@@ -391,7 +396,9 @@ export async function createCampaign({
                     seen = true; // It is there, but ends before that number: it is read from its begin.
                     continue;
                 }
-                if (reply.status === 409 && attempt === 0 && !isLossy()) violation('busy after its end', { thread, run, reply });
+                // With a queue, a message for a thread of a gateway that cannot be asked.
+                const isApart = queue && performance.now() < apartUntil;
+                if (reply.status === 409 && attempt === 0 && !isLossy() && !isApart) violation('busy after its end', { thread, run, reply });
                 // Until it is repeated, the gateway does not look for a message that waited before the kill.
                 if (reply.status === 404 && queue && last === 1) { unknown = true; continue; }
                 if (reply.status === 404 && seen) violation('a run that was seen is unknown', { thread, run, last });
@@ -520,6 +527,8 @@ export async function createCampaign({
         signal: (name, which = 0) => servers[which].process.kill(name),
         ended: (which = 0) => servers[which].ended,
         stopClients() { stopping = true; },
+        /// For so long gateways may not reach each other.
+        expectApart(milliseconds) { apartUntil = performance.now() + milliseconds; },
         /// From now on clients put up with that what they have seen is lost.
         expectLoss() { losses += 1; },
         /// Reads every run again, stops the gateways, and runs the checker. Returns its exit status and what it printed.

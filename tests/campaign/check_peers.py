@@ -28,12 +28,13 @@ IN_TIME = "a run that was lost ends within the lease and 5 seconds"
 NEEDED = "no run is lost unless its gateway or the server was away"
 STOPPED = "a stop is answered within 10 seconds"
 HELD = "no thread is held, no run is active"
+ONE_HISTORY = "after a loss no reader goes on in another history than the one that it has seen"
 ONE_CONTENT = "after a loss no number has two contents for one reader"
 EXPIRED = "a number that the store does not have is 410, or 404 with the whole run"
 EXPLAINED = "a client is told that something is gone only if the standby lacked it"
 READY = "every gateway is ready again"
 CHECKS = [ONE_CALL, WITNESSED, STITCHED, SAME, DROPPED, STORED, IN_TIME, NEEDED, STOPPED, HELD,
-          ONE_CONTENT, EXPIRED, EXPLAINED, READY]
+          ONE_HISTORY, ONE_CONTENT, EXPIRED, EXPLAINED, READY]
 
 KILLS = {"kill", "date", "failpoint"}
 LAGGING = "failover-lagging"
@@ -290,7 +291,6 @@ def check_losses(report, notes, runs, losses, all_seen):
         if losses.has(line):
             lost.add((*name_of(line), line["sequence"], line["data"]))
     gone_threads = losses.threads(all_seen, notes["calls"] + notes["acknowledged"])
-    mixed = 0
     for (name, reader), lines in readers.items():
         contents = collections.defaultdict(set)
         for line in lines:
@@ -298,7 +298,8 @@ def check_losses(report, notes, runs, losses, all_seen):
         kept = runs.get(name, {})
         other = [number for number, data in contents.items() if data != {kept.get(number)}]
         if other:
-            mixed += any(number > min(other) and kept.get(number) in data for number, data in contents.items())
+            mixed = [number for number, data in contents.items() if number > min(other) and kept.get(number) in data]
+            report.expect(ONE_HISTORY, not mixed, (name, reader, min(other), mixed))
             double = [number for number, data in contents.items() if len(data) > 1]
             report.expect(ONE_CONTENT, not double, (name, reader, min(other), double))
     for line in notes["cursors"]:
@@ -312,7 +313,6 @@ def check_losses(report, notes, runs, losses, all_seen):
         early = {(thread, run) for thread, run, *_ in lost} - whole
         print(f"{len(losses.faults)} standbys that lagged: {len(lost)} events lost that clients had seen, "
               f"{len(whole)} runs lost wholly, {len(early)} the end of which was lost")
-        print(f"{mixed} readers went on from a number that has another content now")
 
 
 def check_ready(report, notes):

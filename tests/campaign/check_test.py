@@ -266,6 +266,9 @@ PEER_FAULTS = [
     # A reader that has seen what was lost gets what is there now.
     (check_peers.ONE_CONTENT, lambda folder: folder.files["seen"].append(
         {**folder.files["seen"][-1], "n": 340, "sequence": 3, "reader": 5})),
+    # Or goes on after it.
+    (check_peers.ONE_HISTORY, lambda folder: folder.files["seen"].append(
+        {**folder.files["seen"][-1], "n": 340, "reader": 5})),
     (check_peers.EXPIRED, line_of("cursors", 0, status=204)),
     (check_peers.EXPIRED, line_of("cursors", 1, status=200)),
     (check_peers.EXPLAINED, line_of("gone", 0, thread="t")),

@@ -1,5 +1,5 @@
-// The network between one gateway and the servers that it uses: carries bytes between TCP ports of its own and the
-// servers' Unix sockets, and has the faults that networks have.
+// The network between one gateway and the servers that it uses, or between other gateways and this one: carries bytes
+// between TCP ports of its own and the servers' sockets, and has the faults that networks have.
 
 import net from 'node:net';
 import { once } from 'node:events';
@@ -20,10 +20,11 @@ function pass(from, to, state) {
 // From here no connection begins, so a port that is free for a while is not taken.
 const host = '127.0.0.2';
 
-/// `paths`: the servers' sockets. The port at which each can be reached, on `host`, is in `ports`.
-export async function createNetwork(paths) {
+/// `targets`: the servers' sockets, as net.connect() takes them. The port at which each can be reached, on `host`, is in
+/// `ports`.
+export async function createNetwork(targets) {
     const state = { delay: 0, silent: false };
-    const places = paths.map(() => ({ down: false, port: 0 }));
+    const places = targets.map(() => ({ down: false, port: 0 }));
     let isCut = false;
     const pairs = new Set();
     let heard = () => {};
@@ -36,7 +37,7 @@ export async function createNetwork(paths) {
         while (state.silent) await state.silent;
         await sleep(state.delay);
         if (!pairs.has(pair)) return undefined;
-        const server = net.connect({ path: paths[place] });
+        const server = net.connect(targets[place]);
         pair.ends.push(server);
         server.on('error', () => client.destroy());
         server.on('close', () => leave(pair));

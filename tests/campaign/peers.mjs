@@ -1,5 +1,5 @@
 // Several gateways on one PostgreSQL, behind a router that sends each request to any of them, while gateways are killed
-// and stopped, the server's connections and the server itself end, a standby takes its place, the network between has
+// and stopped, the server's connections and the server itself end, a standby takes its place, the networks between them have
 // faults, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
@@ -84,8 +84,8 @@ if (options.pgbouncer) await startPooler();
 // Each gateway has a network of its own, and in its URL both places where the server may be.
 const networks = [];
 for (let i = 0; i < gateways; i += 1) {
-    networks.push(await createNetwork([...database.places.map((place) => path.join(place, '.s.PGSQL.5432')),
-        path.join(poolerFolder, '.s.PGSQL.6432')]));
+    networks.push(await createNetwork([...database.places.map((place) => ({ path: path.join(place, '.s.PGSQL.5432') })),
+        { path: path.join(poolerFolder, '.s.PGSQL.6432') }]));
 }
 const everywhere = (what, place) => Promise.all(networks.map((network) => network[what](place)));
 await everywhere('takeDown', 1 - database.primary());
@@ -98,8 +98,15 @@ function storeOf(which) {
     return options.pgbouncer ? `store = "${urlOf(toPooler)}"\n    prepared = false` : `store = "${direct}"`;
 }
 
+// Through which others reach each gateway.
+const links = [];
 const campaign = await createCampaign({
     folder, seed: options.seed, gateways, queue: options.queue,
+    async peerUrl(port) {
+        const link = await createNetwork([{ host: '127.0.0.1', port }]);
+        links.push(link);
+        return `http://${link.host}:${link.ports[0]}`;
+    },
     session: (which) => `
     ${storeOf(which)}
     lease_seconds = ${lease}
@@ -305,6 +312,18 @@ async function disturb(kind, which, how) {
     await untilAllReady(fault);
 }
 
+// Others cannot ask the gateway: nothing may be lost, and the store is read meanwhile.
+async function setApart(kind, which, how) {
+    const milliseconds = random.below(2) === 0 ? 200 + random.below(700) : lease * 1000 + 1000 + random.below(2000);
+    const fault = begin(kind, which);
+    // Who could not reach another one waits a little before it tries again, for up to 15 s if nothing was heard.
+    campaign.expectApart(milliseconds + 20_000);
+    await how(links[which]);
+    await sleep(milliseconds);
+    await links[which].mend();
+    end(fault);
+}
+
 const dateFile = (which) => path.join(folder, `date-${which}`);
 const dateLibrary = path.join(serverFolder, 'shifted_date.so');
 execFileSync(process.env.CC ?? 'clang-19', ['-shared', '-fPIC', '-o', dateLibrary, path.join(here, 'shifted_date.c')]);
@@ -348,6 +367,9 @@ const kinds = {
         await networks[which].mend();
         end(fault);
     },
+    'peers-cut': (which) => setApart('peers-cut', which, (link) => link.cut()),
+    'peers-silent': (which) => setApart('peers-silent', which, (link) => link.silence()),
+    'peers-slow': (which) => setApart('peers-slow', which, (link) => link.slow(20)),
     // A gateway whose date is another one, and runs a little faster or slower; it jumps while the gateway runs.
     async date(which) {
         setDate(which);
@@ -442,7 +464,7 @@ for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere
 }
 const { status, text } = await campaign.finish();
 clearTimeout(guard);
-for (const network of networks) network.close();
+for (const network of [...networks, ...links]) network.close();
 if (options.failpoints) {
     const missed = places.filter((name) => !passed.has(name));
     console.log(`killed itself at ${[...passed].join(', ')}; not at ${missed.join(', ')}`);
