@@ -135,6 +135,7 @@ std::string event_checker::take_tokens(std::string_view json_string) {
         }
         ++next_token_;
         times_.latency_ns.push_back(receive_ns_ - stamp_ns);
+        times_.received_ns.push_back(receive_ns_);
         times_.mock_late_ns.push_back(stamp_ns - first_stamp_ns_ - index * expected_.interval_ns);
         text.remove_prefix(static_cast<std::size_t>(stamp_end.ptr - text.data()));
     }

@@ -19,6 +19,7 @@ namespace agui::bench {
 struct token_times {
     std::vector<std::int64_t> latency_ns;   // receive time minus the stamp inside the token
     std::vector<std::int64_t> mock_late_ns; // stamp minus the model mock's own schedule
+    std::vector<std::int64_t> received_ns;
 };
 
 // Checks one stream of the model mock, as it is or translated, token by token: every index once, in

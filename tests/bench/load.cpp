@@ -63,13 +63,16 @@ stream_kind parse_kind(std::string_view name) {
     if (name == "fanout") {
         return stream_kind::fanout;
     }
+    if (name == "pairs") {
+        return stream_kind::pairs;
+    }
     if (name == "chat") {
         return stream_kind::chat;
     }
     if (name == "chat-full") {
         return stream_kind::chat_full;
     }
-    throw usage_error("--kind must be openai, agui, fanout, chat or chat-full");
+    throw usage_error("--kind must be openai, agui, fanout, pairs, chat or chat-full");
 }
 
 std::vector<int> parse_cores(std::string_view list) {
@@ -133,7 +136,8 @@ std::int64_t own_cpu_ns() {
 // Everything that is read before and after a round.
 struct reading {
     std::int64_t at_ns = 0;
-    std::int64_t server_ns = 0;
+    std::int64_t server_ns = 0; // of both servers
+    std::int64_t second_ns = 0;
     std::int64_t mock_ns = 0;
     std::int64_t database_ns = 0;
     std::int64_t load_ns = 0;
@@ -145,6 +149,7 @@ reading read_all(const options& opt) {
         .at_ns = now_ns(),
         .server_ns = (opt.server_pid != 0 ? cpu_ns(opt.server_pid) : 0) +
                      (opt.second_pid != 0 ? cpu_ns(opt.second_pid) : 0),
+        .second_ns = opt.second_pid != 0 ? cpu_ns(opt.second_pid) : 0,
         .mock_ns = opt.mock_pid != 0 ? cpu_ns(opt.mock_pid) : 0,
         .database_ns = opt.database_pid != 0 ? cpu_ns_with_children(opt.database_pid) : 0,
         .load_ns = own_cpu_ns(),
@@ -172,9 +177,27 @@ private:
     std::string members_;
 };
 
+void add_pairs(json_line& line, pair_times times) {
+    if (times.attach_ns.empty() || times.latency_ns.empty()) {
+        return;
+    }
+    line.add("readers", static_cast<std::int64_t>(times.attach_ns.size()));
+    line.add("attach_p50_us", us(quantile(times.attach_ns, 0.50)));
+    line.add("attach_p99_us", us(quantile(times.attach_ns, 0.99)));
+    line.add("reader_p50_us", us(quantile(times.latency_ns, 0.50)));
+    line.add("reader_p99_us", us(quantile(times.latency_ns, 0.99)));
+    line.add("late_readers", times.late_readers);
+}
+
+// What the servers took: the second one, if there is one, is part of both figures of the first.
+struct peaks {
+    pss_sampler::result all;
+    std::optional<pss_sampler::result> second;
+};
+
 void report(
     const options& opt, const round_runner& round, token_times& times, const reading& before,
-    const reading& after, const std::optional<pss_sampler::result>& memory
+    const reading& after, const std::optional<peaks>& memory
 ) {
     const auto tokens = static_cast<std::int64_t>(times.latency_ns.size());
     const auto per_token = [&](std::int64_t ns) {
@@ -196,6 +219,7 @@ void report(
     line.add("latency_max_us", us(quantile(times.latency_ns, 1.0)));
     std::vector<std::int64_t> first_events = round.first_event_ns();
     line.add("first_event_p50_us", us(quantile(first_events, 0.50)));
+    add_pairs(line, round.pairs());
     line.add("mock_late_p99_us", us(quantile(times.mock_late_ns, 0.99)));
     line.add("load_cpu_us_per_token", per_token(after.load_ns - before.load_ns));
     if (opt.mock_pid != 0) {
@@ -214,15 +238,25 @@ void report(
     if (opt.database_pid != 0) {
         line.add("database_us_per_token", per_token(after.database_ns - before.database_ns));
     }
+    if (opt.second_pid != 0) {
+        line.add("second_cpu_us_per_token", per_token(after.second_ns - before.second_ns));
+    }
     if (memory) {
-        const std::int64_t growth_kb = memory->peak_kb - memory->base_kb;
-        line.add("pss_base_kb", memory->base_kb);
-        line.add("pss_peak_kb", memory->peak_kb);
+        const pss_sampler::result& all = memory->all;
+        const std::int64_t growth_kb = all.peak_kb - all.base_kb;
+        line.add("pss_base_kb", all.base_kb);
+        line.add("pss_peak_kb", all.peak_kb);
+        line.add("descriptors", all.descriptors);
+        if (memory->second) {
+            line.add("second_pss_base_kb", memory->second->base_kb);
+            line.add("second_pss_peak_kb", memory->second->peak_kb);
+            line.add("second_descriptors", memory->second->descriptors);
+        }
         line.add(
             "kb_per_stream", static_cast<double>(growth_kb) / static_cast<double>(round.open_peak())
         );
-        line.add("pss_samples", memory->samples);
-        line.add("pss_sample_max_us", memory->longest_sample_us);
+        line.add("pss_samples", all.samples);
+        line.add("pss_sample_max_us", all.longest_sample_us);
     }
     if (!opt.cores.empty()) {
         // Counting one process twice (the mock as its own server) would hide noise.
@@ -251,7 +285,7 @@ void measure(const options& opt) {
     times.mock_late_ns.reserve(expected);
     round_runner round(opt.plan, times);
     const reading before = read_all(opt);
-    std::optional<pss_sampler::result> memory;
+    std::optional<peaks> memory;
     if (opt.server_pid != 0) {
         pss_sampler sampler(opt.server_pid);
         std::optional<pss_sampler> second;
@@ -262,11 +296,12 @@ void measure(const options& opt) {
         // What a server does for the runs after their last byte belongs to the cost of the tokens.
         const timespec settle = to_timespec(opt.settle_ns);
         nanosleep(&settle, nullptr);
-        memory = sampler.stop();
+        memory = {sampler.stop(), std::nullopt};
         if (second) {
-            const pss_sampler::result also = second->stop();
-            memory->base_kb += also.base_kb;
-            memory->peak_kb += also.peak_kb; // Both peaks are at about the same time.
+            memory->second = second->stop();
+            memory->all.base_kb += memory->second->base_kb;
+            memory->all.peak_kb += memory->second->peak_kb; // Both are at about the same time.
+            memory->all.descriptors += memory->second->descriptors;
         }
     } else {
         round.run();
@@ -275,7 +310,8 @@ void measure(const options& opt) {
 }
 
 constexpr const char* usage =
-    "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout|chat|chat-full\n"
+    "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind "
+    "openai|agui|fanout|pairs|chat|chat-full\n"
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
     "  [--lockstep 0|1] [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
     "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--database-pid PID]\n"

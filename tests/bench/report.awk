@@ -65,6 +65,18 @@ function member(json, name,    at, rest) {
     }
     bytes[$2, $1] = member($3, "bytes_per_token")
     joined[$2, $1] = member($3, "tokens_per_receive")
+    attach_p50[$2, $1] = member($3, "attach_p50_us")
+    attach_p99[$2, $1] = member($3, "attach_p99_us")
+    reader_p50[$2, $1] = member($3, "reader_p50_us")
+    reader_p99[$2, $1] = member($3, "reader_p99_us")
+    readers[$2] += member($3, "readers")
+    late_readers[$2] += member($3, "late_readers")
+    pss[$2, $1] = (member($3, "pss_peak_kb") - member($3, "second_pss_peak_kb")) / 1024
+    pss2[$2, $1] = member($3, "second_pss_peak_kb") / 1024
+    descriptors[$2, $1] = member($3, "descriptors") - member($3, "second_descriptors")
+    descriptors2[$2, $1] = member($3, "second_descriptors")
+    cpu2[$2, $1] = member($3, "second_cpu_us_per_token")
+    cpu1[$2, $1] = cpu[$2, $1] - cpu2[$2, $1]
 }
 
 # Fills sample[1..n] in rising order with what a target has over its partner in the same round: nothing
@@ -113,6 +125,36 @@ function verdict(n, limit) {
         return ""
     }
     return quantile(n, 0.5) <= limit ? "within" : "over"
+}
+
+# Of pairs: those that read the run of another stream, at the gateway that has it or at the other one.
+function report_readers(    i, name) {
+    for (i = 1; i <= count_names; i++) {
+        name = names[i]
+        if (!readers[name]) {
+            continue
+        }
+        printf "readers (%s): %d, first event p50 %s us", title[name], readers[name], \
+            cell(collect(attach_p50, name, "itself"), 0)
+        printf ", p99 %s us", cell(collect(attach_p99, name, "itself"), 0)
+        printf "; a token p50 %s us", cell(collect(reader_p50, name, "itself"), 0)
+        printf ", p99 %s us; with a token 50 ms later than who started the run: %d\n", \
+            cell(collect(reader_p99, name, "itself"), 0), late_readers[name]
+        if (name == "elsewhere") {
+            printf "the gateway that has the runs: CPU %s us a token", cell(collect(cpu1, name, "itself"), 1)
+            printf ", PSS %s MB", cell(collect(pss, name, "itself"), 0)
+            printf ", descriptors %s", cell(collect(descriptors, name, "itself"), 0)
+            printf "; the other one: CPU %s us", cell(collect(cpu2, name, "itself"), 1)
+            printf ", PSS %s MB", cell(collect(pss2, name, "itself"), 0)
+            printf ", descriptors %s\n", cell(collect(descriptors2, name, "itself"), 0)
+        }
+    }
+    n = collect(attach_p50, "elsewhere", "over", "postgres")
+    if (n > 0) {
+        printf "first event elsewhere over one at the run: p50 %s us, limit 1000 (%s)", cell(n, 0), verdict(n, 1000)
+        n = collect(attach_p99, "elsewhere", "over", "postgres")
+        printf "; p99 %s us, limit 10000 (%s)\n", cell(n, 0), verdict(n, 10000)
+    }
 }
 
 END {
@@ -184,6 +226,7 @@ END {
         }
         printf "; first event p50 %s us\n", cell(collect(first_event, "postgres", "over", "memory"), 0)
     }
+    report_readers()
     n = collect(p50, "elsewhere", "over", "postgres")
     if (n > 0) {
         printf "a reader elsewhere over one at the run: p50 %s us, limit 5000 (%s)", cell(n, 0), verdict(n, 5000)

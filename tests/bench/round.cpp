@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::size_t receive_bytes = 65'536;
 constexpr std::int64_t late_ns_max = 30 * ns_per_second;
+constexpr std::int64_t late_token_ns = 50 * ns_per_ms;
 
 int check(int result, const char* what) {
     if (result < 0) {
@@ -39,6 +40,7 @@ struct stream {
     std::int64_t opened_ns = 0;
     std::int64_t attached_ns = 0; // when the first event had arrived; 0 before
     std::string unsent;
+    std::unique_ptr<token_times> own_times; // of pairs
     std::unique_ptr<event_checker> checker;
     std::unique_ptr<sse_decoder> decoder;
     int fd = -1;
@@ -115,7 +117,9 @@ std::string openai_body(const std::string& prompt) {
 
 stream make_stream(const round_plan& plan, std::int64_t number, token_times& times) {
     // Unique among all runs of all rounds against one server.
-    const std::int64_t run = plan.kind == stream_kind::fanout ? 0 : number;
+    const std::int64_t run = plan.kind == stream_kind::fanout  ? 0
+                             : plan.kind == stream_kind::pairs ? number - number % 2
+                                                               : number;
     const std::string mark =
         (plan.mark.empty() ? std::to_string(getpid()) : plan.mark) + "-" + std::to_string(run);
     event_checker::expectation expected{
@@ -140,7 +144,12 @@ stream make_stream(const round_plan& plan, std::int64_t number, token_times& tim
     } else {
         made.unsent = number == run ? http_post(plan, agui_body(plan, expected, prompt))
                                     : http_get_events(plan, expected);
-        made.checker = std::make_unique<agui_checker>(std::move(expected), times);
+        if (plan.kind == stream_kind::pairs) {
+            made.own_times = std::make_unique<token_times>();
+        }
+        made.checker = std::make_unique<agui_checker>(
+            std::move(expected), made.own_times ? *made.own_times : times
+        );
     }
     made.decoder = std::make_unique<sse_decoder>(*made.checker);
     return made;
@@ -159,6 +168,7 @@ public:
         std::uniform_int_distribution<std::int64_t> jitter(
             0, std::max<std::int64_t>(slot_ns - 1, 0)
         );
+        streams_.reserve(static_cast<std::size_t>(plan.streams));
         for (std::int64_t i = 0; i < plan.streams; ++i) {
             streams_.push_back(make_stream(plan, i, times));
             streams_.back().start_ns = i * slot_ns + jitter(random);
@@ -208,6 +218,19 @@ public:
         }
     }
 
+    /// Of pairs, the times of the streams that have the runs.
+    void take_times(token_times& times) const {
+        for (std::size_t i = 0; i < streams_.size() && plan_.kind == stream_kind::pairs; i += 2) {
+            const token_times& own = *streams_[i].own_times;
+            times.latency_ns.insert(
+                times.latency_ns.end(), own.latency_ns.begin(), own.latency_ns.end()
+            );
+            times.mock_late_ns.insert(
+                times.mock_late_ns.end(), own.mock_late_ns.begin(), own.mock_late_ns.end()
+            );
+        }
+    }
+
     [[nodiscard]] std::int64_t open_peak() const { return open_peak_; }
     [[nodiscard]] std::int64_t receives() const { return receives_; }
     [[nodiscard]] std::int64_t received_bytes() const { return received_bytes_; }
@@ -219,6 +242,26 @@ public:
         return waits;
     }
 
+    [[nodiscard]] pair_times pairs() const {
+        pair_times all;
+        for (std::size_t i = 1; i < streams_.size() && plan_.kind == stream_kind::pairs; i += 2) {
+            const stream& reader = streams_[i];
+            const token_times& here = *streams_[i - 1].own_times;
+            const token_times& there = *reader.own_times;
+            all.attach_ns.push_back(reader.attached_ns - reader.opened_ns);
+            bool is_late = false;
+            for (std::size_t token = 0; token < there.received_ns.size(); ++token) {
+                const std::int64_t latency = there.latency_ns[token];
+                if (there.received_ns[token] - latency > reader.attached_ns) {
+                    all.latency_ns.push_back(latency);
+                    is_late = is_late || latency > here.latency_ns[token] + late_token_ns;
+                }
+            }
+            all.late_readers += is_late ? 1 : 0;
+        }
+        return all;
+    }
+
 private:
     [[nodiscard]] std::uint16_t port_of(std::size_t index) const {
         if (is_reader(index) && plan_.reader_port != 0) {
@@ -228,14 +271,20 @@ private:
     }
 
     [[nodiscard]] bool is_reader(std::size_t index) const {
-        return plan_.kind == stream_kind::fanout && index > 0;
+        return plan_.kind == stream_kind::fanout
+                   ? index > 0
+                   : plan_.kind == stream_kind::pairs && index % 2 == 1;
+    }
+    /// Who starts the run that this stream reads.
+    [[nodiscard]] const stream& starter_of(std::size_t index) const {
+        return plan_.kind == stream_kind::fanout ? streams_.front() : streams_[index - 1];
     }
     [[nodiscard]] bool may_open(std::size_t index) const {
-        return !is_reader(index) || streams_.front().attached_ns != 0;
+        return !is_reader(index) || starter_of(index).attached_ns != 0;
     }
     [[nodiscard]] std::int64_t due_ns(std::size_t index) const {
-        return (is_reader(index) ? streams_.front().attached_ns : begin_ns_) +
-               streams_[index].start_ns;
+        const bool is_fanout = plan_.kind == stream_kind::fanout && is_reader(index);
+        return (is_fanout ? starter_of(index).attached_ns : begin_ns_) + streams_[index].start_ns;
     }
 
     [[noreturn]] static void fail(std::size_t index, const std::string& what) {
@@ -316,7 +365,8 @@ private:
             if (const std::string missing = reading.checker->at_end(); !missing.empty()) {
                 fail(index, missing);
             }
-            if (is_reader(index) && reading.attached_ns > reading.checker->first_stamp_ns()) {
+            if (plan_.kind == stream_kind::fanout && is_reader(index) &&
+                reading.attached_ns > reading.checker->first_stamp_ns()) {
                 fail(index, "attached after the first token of its run");
             }
             close(std::exchange(reading.fd, -1));
@@ -336,11 +386,14 @@ private:
 };
 
 round_runner::round_runner(const round_plan& plan, token_times& times)
-    : state_(std::make_unique<state>(plan, times)) {}
+    : times_(times), state_(std::make_unique<state>(plan, times)) {}
 
 round_runner::~round_runner() = default;
 
-void round_runner::run() { state_->run(); }
+void round_runner::run() {
+    state_->run();
+    state_->take_times(times_);
+}
 
 std::int64_t round_runner::open_peak() const { return state_->open_peak(); }
 
@@ -348,5 +401,6 @@ std::int64_t round_runner::receives() const { return state_->receives(); }
 
 std::int64_t round_runner::received_bytes() const { return state_->received_bytes(); }
 std::vector<std::int64_t> round_runner::first_event_ns() const { return state_->first_event_ns(); }
+pair_times round_runner::pairs() const { return state_->pairs(); }
 
 } // namespace agui::bench

@@ -20,6 +20,7 @@ enum class stream_kind {
     openai, // every stream is a separate Chat Completions request
     agui,   // every stream is a separate AG-UI run
     fanout, // one AG-UI run: the first stream starts it, the others read its events from the first
+    pairs,  // every second stream reads the run of the one before it, from its first event on
     chat,   // every stream is a run of its own, read as a chat stream in incremental mode
     chat_full, // the same in full mode
 };
@@ -28,7 +29,8 @@ enum class stream_kind {
 struct round_plan {
     std::string host; // numeric IPv4
     std::uint16_t port = 0;
-    std::uint16_t reader_port = 0; // Of a fanout's readers, on the same host; 0: `port`.
+    // Of the readers of a fanout or of pairs, on the same host; 0: `port`.
+    std::uint16_t reader_port = 0;
     std::uint16_t second_port = 0; // Of every second stream, on the same host; 0: `port`.
     std::string path;
     stream_kind kind = stream_kind::openai;
@@ -43,6 +45,14 @@ struct round_plan {
     std::int64_t history_bytes = 0; // of so many bytes each
     bool lockstep = false;          // tokens of all streams at the same moments
     std::int64_t delay_ns = 0;      // from a request to its first token; over the spread for fanout
+};
+
+// How the second streams of pairs compare with the first ones, which have the run.
+struct pair_times {
+    std::vector<std::int64_t> attach_ns; // from a reader's connection to its first event
+    // Of the tokens that the model made after that.
+    std::vector<std::int64_t> latency_ns;
+    std::int64_t late_readers = 0; // got one of them 50 ms later than the first stream, or more
 };
 
 // Opens the streams of a plan at their start times and reads them all to their ends, checking every
@@ -68,9 +78,11 @@ public:
     [[nodiscard]] std::int64_t received_bytes() const;
     // Of each stream, the time from its connection to its first event. To be called after run().
     [[nodiscard]] std::vector<std::int64_t> first_event_ns() const;
+    [[nodiscard]] pair_times pairs() const;
 
 private:
     class state;
+    token_times& times_;
     std::unique_ptr<state> state_;
 };
 

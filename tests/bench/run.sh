@@ -16,7 +16,8 @@ usage: tests/bench/run.sh [options]
                     beside as many streams through nginx; history: as streams, each on a thread of 100
                     messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite);
                     elsewhere: one run with 20 readers, at the gateway that has the run or at another one on the same
-                    database (postgres, elsewhere);
+                    database (postgres, elsewhere); attach: runs that are each read by one more reader, at either
+                    (postgres, elsewhere); pairs-5000: the same with 5 000 runs at once (elsewhere);
                     answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full);
                     tokens-1000: 20 streams of 1000 tokens, one every 5 ms; runs-1000, runs-5000: so many streams of
                     100 tokens at once, 10 000 tokens a second in all; lockstep: as streams, but the tokens of all
@@ -47,6 +48,7 @@ quick=
 interval_ms=20
 spread_ms=2000
 lockstep=0
+kind_of_load=
 targets=
 build=$repository/build/release
 json_file=
@@ -81,7 +83,8 @@ done
 if [ -z "$targets" ]; then
     case $workload in
     history | long) targets=memory,sqlite ;;
-    elsewhere) targets=postgres,elsewhere ;;
+    elsewhere | attach) targets=postgres,elsewhere ;;
+    pairs-5000) targets=elsewhere ;;
     answers-*) targets=memory,chat,chat-full ;;
     streams | lockstep) targets=direct,nginx,memory,sqlite,chat ;;
     one-token) targets=memory,sqlite,postgres ;;
@@ -94,6 +97,8 @@ streams) streams=200 tokens=100 ;;
 lockstep) streams=200 tokens=100 lockstep=1 ;;
 fanout) streams=500 tokens=500 ;;
 elsewhere) streams=21 tokens=500 ;;
+attach) streams=4000 tokens=40 interval_ms=100 spread_ms=20000 kind_of_load=pairs ;;
+pairs-5000) streams=10000 tokens=60 interval_ms=1000 spread_ms=50000 kind_of_load=pairs ;;
 history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
 long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
 tokens-1000) streams=20 tokens=1000 interval_ms=5 ;;
@@ -101,7 +106,7 @@ runs-1000) streams=1000 tokens=100 interval_ms=100 spread_ms=5000 ;;
 runs-5000) streams=5000 tokens=100 interval_ms=500 spread_ms=25000 ;;
 one-token) streams=3000 tokens=1 spread_ms=6000 ;;
 answers-1000 | answers-4000) streams=10 tokens=${workload#answers-} interval_ms=5 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, lockstep, one-token" ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, elsewhere, attach, pairs-5000, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, lockstep, one-token" ;;
 esac
 if [ -n "$quick" ]; then
     rounds=2 streams=50 spread_ms=500
@@ -112,8 +117,8 @@ IFS=, read -r -a target_list <<<"$targets"
 for target in "${target_list[@]}"; do
     case $target in
     direct | nginx | memory | sqlite | postgres) ;;
-    elsewhere) [ "$workload" = elsewhere ] || stop_usage "the target elsewhere is for the workload elsewhere" ;;
-    two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ "$history" = 0 ] || stop_usage "the target two is not for the workload $workload" ;;
+    elsewhere) [ "$workload" = elsewhere ] || [ -n "$kind_of_load" ] || stop_usage "the target elsewhere is for the workloads elsewhere, attach and pairs-5000" ;;
+    two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] && [ "$history" = 0 ] || stop_usage "the target two is not for the workload $workload" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
     *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, postgres, two, chat, chat-full" ;;
     esac
@@ -331,7 +336,7 @@ start_target() {
         measured_pid=$(nginx_worker "$target_pid") || return 1
     else
         url=http://127.0.0.1:$port/agui measured_pid=$target_pid
-        if [ "$workload" = fanout ] || [ "$workload" = elsewhere ]; then kind=fanout; else kind=agui; fi
+        if [ "$workload" = fanout ] || [ "$workload" = elsewhere ]; then kind=fanout; else kind=${kind_of_load:-agui}; fi
         case $target in
         chat | chat-full) url=http://127.0.0.1:$port/chat/stream kind=$target ;;
         esac
@@ -403,7 +408,7 @@ run_target() {
         return 1
     fi
     ! on_database "$target" || more=(--database-pid "$database_pid")
-    [ "$target" != elsewhere ] || more+=(--reader-port "$other_port")
+    [ "$target" != elsewhere ] || more+=(--reader-port "$other_port" --second-pid "$other_pid")
     [ "$target" != two ] || more+=(--second-port "$other_port" --second-pid "$other_pid")
     if run_load 20 20 200 "${more[@]}" >/dev/null && before=$(wal_bytes) &&
         line=$(run_load "$streams" "$tokens" "$spread_ms" --mark "$mark" --mock-pid "$mock_pid" \

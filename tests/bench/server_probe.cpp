@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 
@@ -70,6 +71,11 @@ std::int64_t pss_kb(pid_t pid) {
     throw std::runtime_error("no PSS of process " + std::to_string(pid));
 }
 
+std::int64_t descriptor_count(pid_t pid) {
+    const std::filesystem::directory_iterator open(proc_path(pid, "fd"));
+    return std::distance(begin(open), end(open));
+}
+
 core_times read_core_times(const std::vector<int>& cores) {
     const std::int64_t ticks_per_second = std::max(sysconf(_SC_CLK_TCK), 1L);
     std::ifstream file("/proc/stat");
@@ -120,6 +126,7 @@ pss_sampler::result pss_sampler::stop() {
 std::int64_t pss_sampler::sample() {
     const std::int64_t started = now_ns();
     result_.peak_kb = std::max(result_.peak_kb, pss_kb(pid_));
+    result_.descriptors = std::max(result_.descriptors, descriptor_count(pid_));
     const std::int64_t cost_ns = now_ns() - started;
     result_.samples += 1;
     result_.longest_sample_us = std::max(result_.longest_sample_us, cost_ns / ns_per_us);

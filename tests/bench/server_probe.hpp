@@ -24,6 +24,9 @@ namespace agui::bench {
 // read.
 [[nodiscard]] std::int64_t pss_kb(pid_t pid);
 
+// How many files and sockets a process has open.
+[[nodiscard]] std::int64_t descriptor_count(pid_t pid);
+
 // What the kernel counted on some cores since boot (/proc/stat, granularity 10 ms).
 struct core_times {
     std::int64_t busy_ms =
@@ -32,9 +35,9 @@ struct core_times {
 };
 [[nodiscard]] core_times read_core_times(const std::vector<int>& cores);
 
-// Samples the PSS of a process on its own thread until stop(). The walk over the pages costs
-// CPU on the reader's core only; the pause after a sample is at least 20 times what the sample
-// took.
+// Samples the PSS and the descriptors of a process on its own thread until stop(). The walk over
+// the pages costs CPU on the reader's core only; the pause after a sample is at least 20 times what
+// the sample took.
 class pss_sampler {
 public:
     explicit pss_sampler(pid_t pid);
@@ -45,6 +48,7 @@ public:
     struct result {
         std::int64_t base_kb = 0; // at construction
         std::int64_t peak_kb = 0;
+        std::int64_t descriptors = 0; // the most
         std::int64_t samples = 0;
         std::int64_t longest_sample_us = 0;
     };
