@@ -29,6 +29,8 @@ namespace {
 using runner::stop_reason;
 using session::thread_key;
 
+// How often who waits for an event looks whether it can still come.
+constexpr std::chrono::milliseconds look_again{500};
 // How many times a thread's text is in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
@@ -74,6 +76,50 @@ is_still_active(run_core& core, const conversation_key& place, const active_log&
     co_return there && there->has_value() && (*there)->number == seen.run_number;
 }
 
+struct found_run {
+    conversation_key place;
+    known_run known;
+};
+
+boost::asio::awaitable<result<found_run>>
+find_any(run_core& core, const thread_key& key, const std::string& run_id) {
+    for (const bool ephemeral : {false, true}) {
+        const conversation_key place{key, ephemeral};
+        // With its turn, because a run that is just beginning may be in the store, but not active.
+        const auto turn = co_await core.registry.take_turn(place, "run " + run_id);
+        auto known = co_await find_run(core, place, run_id);
+        if (!known) {
+            co_return known.error();
+        }
+        if (known->has_value()) {
+            co_return found_run{place, std::move(**known)};
+        }
+    }
+    const conversation_key place{key, false};
+    auto queued = co_await find_queued(core, place, run_id);
+    if (!queued) {
+        co_return queued.error();
+    }
+    if (!queued->has_value()) {
+        co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
+    }
+    co_return found_run{place, std::move(**queued)};
+}
+
+// Until the log shows the event or has ended, for a while at most.
+boost::asio::awaitable<void> wait_briefly(std::shared_ptr<event_log> log, std::uint64_t sequence) {
+    const auto who = std::make_shared<event_log::waiter>(co_await boost::asio::this_coro::executor);
+    boost::asio::steady_timer timer(who->executor(), look_again);
+    timer.async_wait([log, who](boost::system::error_code ec) {
+        if (!ec) {
+            log->wake(*who);
+        }
+    });
+    event_log::cursor at;
+    at.after = sequence - 1;
+    co_await log->wait(at, *who);
+}
+
 } // namespace
 
 run_service::run_service(process_services services, run_settings settings)
@@ -95,55 +141,44 @@ boost::asio::awaitable<result<void>> run_service::begin(accepted_run accepted) {
 boost::asio::awaitable<result<run_service::attachment>>
 run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     const std::shared_ptr<run_core> core = core_;
-    std::optional<known_run> run;
-    conversation_key place{std::move(key), false};
-    for (const bool ephemeral : {false, true}) {
-        place.ephemeral = ephemeral;
-        // With its turn, because a run that is just beginning may be in the store, but not active.
-        const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
-        auto known = co_await find_run(*core, place, run_id);
-        if (!known) {
-            co_return known.error();
+    for (;;) {
+        auto run = co_await find_any(*core, key, run_id);
+        if (!run) {
+            co_return run.error();
         }
-        if (known->has_value()) {
-            run = std::move(*known);
-            break;
+        auto log = co_await log_of(*core, run->place, run->known);
+        if (!log && log.error().code == errc::run_expired) {
+            co_return failure{errc::cursor_expired, "the events of this run are gone", "after"};
         }
-    }
-    if (!run) {
-        place.ephemeral = false;
-        auto queued = co_await find_queued(*core, place, run_id);
-        if (!queued) {
-            co_return queued.error();
+        if (!log) {
+            co_return log.error();
         }
-        if (!queued->has_value()) {
-            co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
+        const event_log& found = **log;
+        const session::run_record& record = run->known.record;
+        // Somebody may have seen it: a database that failed over may have lost the last events.
+        // Others may have their numbers by now.
+        const bool is_sound = after <= record.sound_until.value_or(after);
+        if (is_sound && after <= found.visible_sequence()) {
+            co_return attachment{
+                std::move(*log), translator::projection_from_string(record.protocol)
+                                     .value_or(translator::projection::undeclared)
+            };
         }
-        run = std::move(*queued);
+        // Another gateway may show events a moment before this one can read them, or knows that its
+        // own are durable. A log that follows a run is behind the store for a while after the run's
+        // end.
+        const std::uint64_t last = std::max(found.last_sequence(), record.last_sequence);
+        const bool may_come =
+            !found.ended() && (run->known.place == run_place::elsewhere || after <= last);
+        if (!is_sound || !may_come) {
+            co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
+        }
+        if (core->registry.draining()) {
+            co_return failure{errc::draining, "the server is stopping", {}, {}};
+        }
+        // Not in the stream: if the run is lost, its end may have the number of what was seen.
+        co_await wait_briefly(*log, after);
     }
-    auto log = co_await log_of(*core, place, *run);
-    if (!log && log.error().code == errc::run_expired) {
-        co_return failure{errc::cursor_expired, "the events of this run are gone", "after"};
-    }
-    if (!log) {
-        co_return log.error();
-    }
-    attachment found;
-    found.log = std::move(*log);
-    // Another gateway may show events a moment before this one can read them, or knows that its own
-    // are durable. A log that follows a run is behind the store for a while after the run's end.
-    const std::uint64_t last = std::max(found.log->last_sequence(), run->record.last_sequence);
-    const bool may_come =
-        !found.log->ended() && (run->place == run_place::elsewhere || after <= last);
-    // Somebody may have seen it: a database that failed over may have lost the last events. Others
-    // may have their numbers by now.
-    const bool is_sound = after <= run->record.sound_until.value_or(after);
-    if (!is_sound || (after > found.log->visible_sequence() && !may_come)) {
-        co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
-    }
-    found.projection = translator::projection_from_string(run->record.protocol)
-                           .value_or(translator::projection::undeclared);
-    co_return found;
 }
 
 boost::asio::awaitable<result<run_service::recording>>

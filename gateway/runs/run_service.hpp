@@ -54,7 +54,8 @@ public:
     };
     /// The log of a known run, to be read from the event after `after` on (P8). errc::not_found:
     /// the thread has no such run. errc::cursor_expired: its events are gone, or at least `after`
-    /// is. Otherwise it fails as log_of() does.
+    /// is. Otherwise it fails as log_of() does. Completes once the log shows `after`: another
+    /// process may have shown it before this one has it. If its run is lost meanwhile, it is gone.
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 

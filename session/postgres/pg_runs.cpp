@@ -45,7 +45,7 @@ constexpr const char* change_run =
     "last_sequence = $8, journal_writer = 0, "
     "input_digest = CASE WHEN length($9) = 0 THEN input_digest ELSE $9 END, "
     "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END, "
-    "sound_until = $11 WHERE number = $1";
+    "sound_until = least(sound_until, $11) WHERE number = $1";
 
 std::optional<std::string_view> text_or_null(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);

@@ -38,6 +38,22 @@ TEST_F(TwoGatewaysFailover, ACursorAfterWhatTheNewServerHadOfALostRunIsGone) {
     model.answer({.text = "too late"});
 }
 
+// It waits for what it has not seen, and the run gets its end meanwhile.
+TEST_F(TwoGatewaysFailover, ACursorThatTheStoreDoesNotHaveYetIsGoneOnceTheRunIsLost) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    database->fail_over();
+    raw_client back(b());
+    back.send(get(events_path("r", "?after=2")));
+    EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 1; }));
+
+    common->end_first_leases();
+
+    EXPECT_EQ(back.read_reply().status, 410);
+    model.answer({.text = "too late"});
+}
+
 TEST_F(TwoGatewaysFailover, AReaderIsNotSentOnToEventsThatDoNotFollowWhatItHasSeen) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));

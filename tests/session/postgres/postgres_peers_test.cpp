@@ -486,6 +486,13 @@ TEST_F(PostgresFailover, TheStoreRemembersHowMuchOfALostRunIsCertain) {
     end.run->sound_until = lost.run.sound_until;
     done(store_->commit(thread_1, end, slice_of(number, 3, {"end"}), {again, true}));
     EXPECT_EQ(get(store_->find_run(thread_1, "run_1"))->sound_until, 2U);
+
+    // A later failover, to a server that had even more of it.
+    sql("UPDATE agui.runs SET status = 'active'");
+    const lease_ptr last = get(store_->acquire(thread_1, "run_3"));
+    end.run->sound_until = get(store_->orphans(last)).at(0).run.sound_until;
+    done(store_->commit(thread_1, end, slice_of(number, 4, {"end"}), {last, true}));
+    EXPECT_EQ(get(store_->find_run(thread_1, "run_1"))->sound_until, 2U);
 }
 
 TEST_F(PostgresFailover, ALeaseThatTheStandbyLackedIsLost) {
