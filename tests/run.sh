@@ -323,6 +323,12 @@ peers_campaign() {
     read -r good bad <<<"$(summary_of_log)"
     [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
     count "the checker" "${good:-0}" "${bad:-0}" $status
+    status=0
+    run "4 faults of 2 gateways with messages that wait, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/peers.mjs" --faults 4 --gateways 2 --queue --only kill,peers || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "the checker" "${good:-0}" "${bad:-0}" $status
 }
 
 # failpoints PRESET: the gateway fails at each failpoint, in each way.

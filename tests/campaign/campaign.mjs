@@ -276,7 +276,7 @@ export async function createCampaign({
                     response.on('error', reject);
                     response.on('aborted', () => reject(new Error('aborted')));
                     response.on('end', () => (response.complete
-                        ? resolve({ status: response.statusCode, text: rest, by: link.by })
+                        ? resolve({ status: response.statusCode, text: rest, by: link.by, retryAfter: response.headers['retry-after'] })
                         : reject(new Error('cut'))));
                 },
             );
@@ -397,7 +397,7 @@ export async function createCampaign({
                     continue;
                 }
                 // With a queue, a message for a thread of a gateway that cannot be asked.
-                const isApart = queue && performance.now() < apartUntil;
+                const isApart = queue && performance.now() < apartUntil && reply.retryAfter !== undefined;
                 if (reply.status === 409 && attempt === 0 && !isLossy() && !isApart) violation('busy after its end', { thread, run, reply });
                 // Until it is repeated, the gateway does not look for a message that waited before the kill.
                 if (reply.status === 404 && queue && last === 1) { unknown = true; continue; }

@@ -177,6 +177,7 @@ function watchLost(fault, which) {
 }
 
 async function start(which, environment = {}) {
+    await links[which].bringUp(0);
     campaign.launch(environment, which);
     await campaign.untilReady(which);
 }
@@ -187,6 +188,7 @@ async function kill(kind, which, environment, open) {
     campaign.signal('SIGKILL', which);
     watchLost(fault, which);
     await campaign.ended(which);
+    await links[which].takeDown(0); // As without a link before it: connections are refused.
     await sleep(random.below(3000));
     await start(which, environment);
     end(fault);
@@ -312,15 +314,15 @@ async function disturb(kind, which, how) {
     await untilAllReady(fault);
 }
 
-// Others cannot ask the gateway: nothing may be lost, and the store is read meanwhile.
-async function setApart(kind, which, how) {
+// Gateways cannot ask each other: nothing may be lost, and the store is read meanwhile.
+async function setApart(kind, how) {
     const milliseconds = random.below(2) === 0 ? 200 + random.below(700) : lease * 1000 + 1000 + random.below(2000);
-    const fault = begin(kind, which);
-    // Who could not reach another one waits a little before it tries again, for up to 15 s if nothing was heard.
-    campaign.expectApart(milliseconds + 20_000);
-    await how(links[which]);
+    const fault = begin(kind, undefined, []);
+    // Who could not reach another one waits up to 4 s before it tries again.
+    if (kind !== 'peers-slow') campaign.expectApart(milliseconds + 5000);
+    await Promise.all(links.map(how));
     await sleep(milliseconds);
-    await links[which].mend();
+    await Promise.all(links.map((link) => link.mend()));
     end(fault);
 }
 
@@ -341,6 +343,7 @@ const kinds = {
         expected.add(gateway);
         campaign.signal('SIGTERM', which);
         const { code, signal } = await campaign.ended(which);
+        await links[which].takeDown(0);
         if (code !== 0) violation('a gateway did not stop cleanly', { by: fault.by, code, signal });
         await start(which);
         end(fault);
@@ -367,9 +370,9 @@ const kinds = {
         await networks[which].mend();
         end(fault);
     },
-    'peers-cut': (which) => setApart('peers-cut', which, (link) => link.cut()),
-    'peers-silent': (which) => setApart('peers-silent', which, (link) => link.silence()),
-    'peers-slow': (which) => setApart('peers-slow', which, (link) => link.slow(20)),
+    'peers-cut': () => setApart('peers-cut', (link) => link.cut()),
+    'peers-silent': () => setApart('peers-silent', (link) => link.silence()),
+    'peers-slow': () => setApart('peers-slow', (link) => link.slow(20)),
     // A gateway whose date is another one, and runs a little faster or slower; it jumps while the gateway runs.
     async date(which) {
         setDate(which);
