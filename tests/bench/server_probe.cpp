@@ -29,6 +29,22 @@ bool is_one_of(const std::vector<int>& cores, const std::string& label) {
     });
 }
 
+// In ticks of 10 ms.
+std::int64_t cpu_ns_of_ended_children(pid_t pid) {
+    std::ifstream file(proc_path(pid, "stat"));
+    std::string line;
+    std::getline(file, line);
+    std::istringstream fields(line.substr(std::min(line.rfind(')'), line.size() - 1) + 1));
+    std::string skipped;
+    for (int field = 3; field < 16; ++field) { // The name was field 2.
+        fields >> skipped;
+    }
+    std::int64_t user = 0;
+    std::int64_t system = 0;
+    fields >> user >> system;
+    return (user + system) * ns_per_second / std::max(sysconf(_SC_CLK_TCK), 1L);
+}
+
 } // namespace
 
 std::int64_t cpu_ns(pid_t pid) {
@@ -49,7 +65,7 @@ std::int64_t cpu_ns(pid_t pid) {
 }
 
 std::int64_t cpu_ns_with_children(pid_t pid) {
-    std::int64_t total = cpu_ns(pid);
+    std::int64_t total = cpu_ns(pid) + cpu_ns_of_ended_children(pid);
     std::ifstream children(proc_path(pid, "task/" + std::to_string(pid) + "/children"));
     for (pid_t child = 0; children >> child;) {
         try {

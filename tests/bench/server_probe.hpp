@@ -16,8 +16,8 @@ namespace agui::bench {
 // the process is gone.
 [[nodiscard]] std::int64_t cpu_ns(pid_t pid);
 
-// The same for a process and its children, such as a database server with one process a connection.
-// Children that end between two calls make the difference too small.
+// The same for a process and its children, also those that have ended, such as a database server
+// with one process a connection.
 [[nodiscard]] std::int64_t cpu_ns_with_children(pid_t pid);
 
 // Proportional set size in KB (/proc/PID/smaps_rollup). Throws std::runtime_error if it cannot be

