@@ -1,0 +1,141 @@
+#include "tests/translator/input/run_input_case.hpp"
+
+namespace agui::translator {
+namespace {
+
+using namespace run_input_case;
+
+TEST(RunInputTools, LetTheLastOfANameWin) {
+    const run_input input = read_with(
+        R"("tools":[{"name":"a","description":"1"},{"name":"b"},{"name":"a","description":"2"}])"
+    );
+
+    ASSERT_EQ(input.tools->size(), 2U);
+    EXPECT_EQ((*input.tools)[0].name, "a");
+    EXPECT_EQ((*input.tools)[0].description, "2");
+    EXPECT_EQ((*input.tools)[1].name, "b");
+    EXPECT_EQ(
+        boost::json::serialize(input.tools_json), R"([{"name":"a","description":"2"},{"name":"b"}])"
+    );
+    EXPECT_THAT(input.notes, ElementsAre(HasSubstr("tools[2]")));
+}
+
+TEST(RunInputTools, TakeAbsentDescriptionsAndParameters) {
+    const run_input input =
+        read_with(R"("tools":[{"name":"a","description":null,"parameters":null}])");
+
+    EXPECT_EQ(input.tools->front().description, "");
+    EXPECT_TRUE(input.tools->front().parameters.is_null());
+    EXPECT_THAT(input.notes, IsEmpty());
+}
+
+TEST(RunInputTools, IgnoreASchemaThatIsNoObject) {
+    const run_input input = read_with(R"("tools":[{"name":"a","parameters":true}])");
+
+    EXPECT_TRUE(input.tools->front().parameters.is_null());
+    EXPECT_THAT(input.notes, ElementsAre(HasSubstr("tools[0].parameters")));
+}
+
+// ---- forwardedProps -----------------------------------------------------------------------------
+
+TEST(ForwardedProps, KeepsTheValuesThatPromptsUse) {
+    input_limits limits;
+    limits.prompt_props = {"locale", "level", "tags", "none", "empty"};
+    const run_input input =
+        read_run_input(
+            R"({"threadId":"t","runId":"r","messages":[],"forwardedProps":)"
+            R"({"locale":"de\u0007\nx","level":3,"tags":["a"],"empty":null,"other":"y"}})",
+            limits
+        )
+            .value();
+
+    EXPECT_EQ(
+        input.forwarded.prompt_values, (boost::json::object{{"locale", "de  x"}, {"level", "3"}})
+    );
+    EXPECT_THAT(input.notes, ElementsAre(HasSubstr("forwardedProps.tags")));
+}
+
+TEST(RunInputForwarded, ReadsSettings) {
+    const forwarded_settings given =
+        read_with(
+            R"("forwardedProps":{"model":"m","temperature":1,"max_output_tokens":5,"tool_choice":"none",
+        "reasoning_effort":"low","ephemeral":true,"follow":true,"other":[1]})"
+        )
+            .forwarded;
+
+    EXPECT_EQ(given.model, "m");
+    EXPECT_EQ(given.temperature, 1.0);
+    EXPECT_EQ(given.max_output_tokens, 5);
+    EXPECT_EQ(given.tool_choice, "none");
+    EXPECT_EQ(given.reasoning_effort, "low");
+    EXPECT_TRUE(given.ephemeral);
+    EXPECT_TRUE(given.follow);
+}
+
+TEST(RunInputForwarded, ReadsAliases) {
+    const forwarded_settings given =
+        read_with(
+            R"("forwardedProps":{"modelName":"m","toolChoice":{"type":"function","function":{"name":"f"}},
+        "reasoningEffort":"high","maxOutputTokens":7})"
+        )
+            .forwarded;
+
+    EXPECT_EQ(given.model, "m");
+    EXPECT_EQ(given.tool_choice, "f");
+    EXPECT_EQ(given.reasoning_effort, "high");
+    EXPECT_EQ(given.max_output_tokens, 7);
+}
+
+TEST(RunInputForwarded, IgnoresWrongTypesWithNotes) {
+    const run_input input = read_with(
+        R"("forwardedProps":{"model":1,"temperature":"hot","max_output_tokens":1.5,"tool_choice":{},
+        "reasoning_effort":[],"ephemeral":"yes"})"
+    );
+
+    EXPECT_FALSE(input.forwarded.model.has_value());
+    EXPECT_FALSE(input.forwarded.temperature.has_value());
+    EXPECT_FALSE(input.forwarded.max_output_tokens.has_value());
+    EXPECT_FALSE(input.forwarded.tool_choice.has_value());
+    EXPECT_FALSE(input.forwarded.reasoning_effort.has_value());
+    EXPECT_FALSE(input.forwarded.ephemeral);
+    EXPECT_EQ(input.notes.size(), 6U);
+}
+
+TEST(RunInputForwarded, IgnoresNumbersOutOfRange) {
+    const run_input input =
+        read_with(R"("forwardedProps":{"temperature":-1,"max_output_tokens":0})");
+
+    EXPECT_FALSE(input.forwarded.temperature.has_value());
+    EXPECT_FALSE(input.forwarded.max_output_tokens.has_value());
+}
+
+TEST(RunInputForwarded, MayBeNoObject) {
+    const run_input input = read_with(R"("forwardedProps":"x")");
+
+    EXPECT_THAT(input.notes, ElementsAre(HasSubstr("forwardedProps")));
+    EXPECT_THAT(input.canonical, HasSubstr(R"("forwardedProps":"x")"));
+}
+
+TEST(RunInputForwarded, DropsSecretsFromTheCanonicalText) {
+    const run_input input = read_with(
+        R"("forwardedProps":{"apiKey":"S1","API_KEY":"S2","baseUrl":"S3","base_url":"S4",
+        "headers":{"x":"S5"},"Authorization":"S6","token":"S7","keep":1,
+        "nested":[{"api-key":"S8","keep":2}]},
+        "forwarded_props":{"apikey":"S9"})"
+    );
+
+    EXPECT_THAT(input.canonical, Not(::testing::ContainsRegex("S[0-9]")));
+    EXPECT_THAT(input.canonical, HasSubstr(R"("forwardedProps":{"keep":1,"nested":[{"keep":2}]})"));
+    for (const std::string& note : input.notes) {
+        EXPECT_THAT(note, Not(::testing::ContainsRegex("S[0-9]")));
+    }
+}
+
+TEST(RunInputForwarded, KeepsWordsLikeSecretsElsewhere) {
+    const run_input input = read_with(R"("state":{"token":"mine"})");
+
+    EXPECT_THAT(input.canonical, HasSubstr(R"("token":"mine")"));
+}
+
+} // namespace
+} // namespace agui::translator
