@@ -1,9 +1,9 @@
 #pragma once
 
 #include "runner/base/model_provider.hpp"
+#include "session/base/mutex.hpp"
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -29,8 +29,8 @@ private:
     [[nodiscard]] std::shared_ptr<runner::model_provider> current() const;
 
     const std::string name_;
-    mutable std::mutex mutex_;
-    std::shared_ptr<runner::model_provider> current_;
+    mutable mutex mutex_;
+    std::shared_ptr<runner::model_provider> current_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

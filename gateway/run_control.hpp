@@ -3,6 +3,7 @@
 #include "gateway/routes/input_parser.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "session/base/error.hpp"
+#include "session/base/mutex.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,7 +11,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,9 +86,10 @@ private:
     run_service& runs_;
     input_parser& parser_;
     memory_budget& memory_; ///< For inputs.
-    std::mutex mutex_;
-    std::vector<boost::asio::any_io_executor> executors_; ///< Under mutex_; empty: closed.
-    std::size_t next_ = 0;                                ///< Under mutex_.
+    mutex mutex_;
+    /// Empty: closed.
+    std::vector<boost::asio::any_io_executor> executors_ AGUI_GUARDED_BY(mutex_);
+    std::size_t next_ AGUI_GUARDED_BY(mutex_) = 0;
 };
 
 } // namespace agui::gateway

@@ -25,6 +25,7 @@
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/id.hpp"
+#include "session/base/mutex.hpp"
 #include "session/base/sha256_text.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -40,10 +41,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -150,13 +149,13 @@ struct server::impl {
     bool is_announced = false; ///< The same: others know where this gateway can be asked.
     bool started = false;
 
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool drained = false;            ///< Under mutex.
-    std::size_t threads_running = 0; ///< Under mutex.
-    bool closed = false;             ///< Used by the thread that waits.
+    agui::mutex mutex;
+    condition changed;
+    bool drained AGUI_GUARDED_BY(mutex) = false;
+    std::size_t threads_running AGUI_GUARDED_BY(mutex) = 0;
+    bool closed = false; ///< Used by the thread that waits.
 
-    std::mutex reload_mutex; ///< One reload() at a time.
+    agui::mutex reload_mutex; ///< One reload() at a time.
     /// Where SIGHUP reads files, which may take long; null: it is not handled.
     std::unique_ptr<asio::thread_pool> reader;
 };
@@ -654,7 +653,10 @@ std::uint16_t server::start() {
 
     // From here on there are threads, and so an end that has to be waited for.
     self.started = true;
-    self.threads_running = self.threads.size();
+    {
+        const std::lock_guard lock(self.mutex);
+        self.threads_running = self.threads.size();
+    }
     for (const auto& one : self.threads) {
         one->thread = std::thread([&self, &one] { self.run_thread(*one); });
     }
@@ -714,13 +716,16 @@ void server::wait() {
 bool server::wait_bounded(std::chrono::milliseconds after_drain) {
     impl& self = *impl_;
     {
-        std::unique_lock lock(self.mutex);
-        const auto ended = [&self] {
-            return self.threads_running == 0;
-        };
-        self.changed.wait(lock, [&] { return self.drained || ended(); });
-        if (!self.changed.wait_for(lock, after_drain, ended)) {
-            return false;
+        const std::lock_guard lock(self.mutex);
+        while (!self.drained && self.threads_running != 0) {
+            self.changed.wait(self.mutex);
+        }
+        const auto end = steady::now() + after_drain;
+        while (self.threads_running != 0) {
+            if (self.changed.wait_until(self.mutex, end) == std::cv_status::timeout &&
+                self.threads_running != 0) {
+                return false;
+            }
         }
     }
     wait();

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "gateway/base/resumption.hpp"
+#include "session/base/mutex.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -48,9 +48,9 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    std::vector<resumption> waiters_;
-    bool happened_ = false;
+    mutex mutex_;
+    std::vector<resumption> waiters_ AGUI_GUARDED_BY(mutex_);
+    bool happened_ AGUI_GUARDED_BY(mutex_) = false;
 };
 
 } // namespace agui::gateway

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "gateway/base/log_interval.hpp"
+#include "session/base/mutex.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,8 +39,8 @@ private:
     static constexpr std::size_t most_ = 256;
     static constexpr std::chrono::hours period_{1};
 
-    std::mutex mutex_;
-    std::map<std::pair<std::string, std::string>, log_interval> told_;
+    mutex mutex_;
+    std::map<std::pair<std::string, std::string>, log_interval> told_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

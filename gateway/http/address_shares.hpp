@@ -1,9 +1,9 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/base/text_map.hpp"
 
 #include <cstddef>
-#include <mutex>
 #include <string>
 
 namespace agui::gateway {
@@ -39,8 +39,8 @@ public:
 
 private:
     const std::size_t most_;
-    std::mutex mutex_;
-    text_map<std::size_t> held_;
+    mutex mutex_;
+    text_map<std::size_t> held_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

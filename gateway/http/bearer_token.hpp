@@ -1,6 +1,7 @@
 #pragma once
 
-#include <mutex>
+#include "session/base/mutex.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,8 +25,8 @@ public:
     void replace(std::optional<std::string> token);
 
 private:
-    mutable std::mutex mutex_;
-    std::optional<std::string> token_;
+    mutable mutex mutex_;
+    std::optional<std::string> token_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

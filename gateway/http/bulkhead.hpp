@@ -1,13 +1,13 @@
 #pragma once
 
 #include "gateway/base/completion_event.hpp"
+#include "session/base/mutex.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 
 namespace agui::gateway {
 
@@ -40,9 +40,9 @@ private:
     void leave();
 
     const std::size_t most_waiting_;
-    std::mutex mutex_;
-    std::size_t free_;
-    std::deque<std::shared_ptr<completion_event>> waiting_;
+    mutex mutex_;
+    std::size_t free_ AGUI_GUARDED_BY(mutex_);
+    std::deque<std::shared_ptr<completion_event>> waiting_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/http/http_error.hpp"
+#include "session/base/mutex.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -9,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,7 +64,8 @@ public:
     /// thread at a time.
     class place {
     public:
-        place(connection_places& owner, client_map::iterator client, shortage why);
+        place(connection_places& owner, client_map::iterator client, shortage why)
+            AGUI_REQUIRES(owner.mutex_);
         ~place();
         place(const place&) = delete;
         place& operator=(const place&) = delete;
@@ -85,10 +86,12 @@ public:
 
     private:
         friend connection_places;
-        void leave() noexcept;
-        void count(bool more) noexcept;
-        void unlist() noexcept;
-        void evict();
+        void leave() noexcept AGUI_REQUIRES(owner_.mutex_);
+        void count(bool more) noexcept AGUI_REQUIRES(owner_.mutex_);
+        void unlist() noexcept AGUI_REQUIRES(owner_.mutex_);
+        /// Called with the owner's mutex held, by the owner: the analysis cannot see that the two
+        /// are one.
+        void evict() AGUI_THREAD_SAFETY(no_thread_safety_analysis);
 
         connection_places& owner_;
         const client_map::iterator client_; ///< clients_.end() if the client has no limit.
@@ -119,20 +122,23 @@ private:
         client_age_list idle;     ///< Longest first.
     };
 
-    [[nodiscard]] shortage find_room(client_map::iterator client, time_point now);
-    [[nodiscard]] bool find_reserve(client_map::iterator client, shortage why);
+    [[nodiscard]] shortage find_room(client_map::iterator client, time_point now)
+        AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool find_reserve(client_map::iterator client, shortage why)
+        AGUI_REQUIRES(mutex_);
     template <class List>
-    [[nodiscard]] bool evict_oldest(List& among, time_point idle_since);
+    [[nodiscard]] bool evict_oldest(List& among, time_point idle_since) AGUI_REQUIRES(mutex_);
 
     const place_limits limits_;
-    std::mutex mutex_; ///< Guards all below, and the places.
-    client_map clients_;
-    std::size_t held_ = 0;
-    std::size_t reserved_ = 0;
-    std::size_t evicted_ = 0;          ///< Still ending, of those outside the reserve.
-    std::size_t evicted_reserved_ = 0; ///< The same, of the reserve.
-    age_list idle_;                    ///< Longest first.
-    age_list in_reserve_;              ///< Oldest first.
+    mutex mutex_; ///< Guards the places, too.
+    client_map clients_ AGUI_GUARDED_BY(mutex_);
+    std::size_t held_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::size_t reserved_ AGUI_GUARDED_BY(mutex_) = 0;
+    /// Still ending, of those outside the reserve.
+    std::size_t evicted_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::size_t evicted_reserved_ AGUI_GUARDED_BY(mutex_) = 0; ///< The same, of the reserve.
+    age_list idle_ AGUI_GUARDED_BY(mutex_);                    ///< Longest first.
+    age_list in_reserve_ AGUI_GUARDED_BY(mutex_);              ///< Oldest first.
 };
 
 /// What a connection is told that has no place, or has one of the reserve and asks for more.

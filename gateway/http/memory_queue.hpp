@@ -1,11 +1,11 @@
 #pragma once
 
 #include "session/base/memory_budget.hpp"
+#include "session/base/mutex.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <utility>
 
 namespace agui::gateway {
@@ -51,11 +51,11 @@ public:
     void serve();
 
 private:
-    void serve_first(); ///< Under mutex_.
+    void serve_first() AGUI_REQUIRES(mutex_);
 
     memory_budget& budget_;
-    std::mutex mutex_;
-    std::list<place*> waiting_; ///< Under mutex_; first come first.
+    mutex mutex_;
+    std::list<place*> waiting_ AGUI_GUARDED_BY(mutex_); ///< First come, first served.
 };
 
 } // namespace agui::gateway

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 
 #include <cstddef>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,8 +25,8 @@ private:
     static constexpr std::size_t most_bytes_ = 256;
 
     logger& log_;
-    std::mutex mutex_;
-    std::set<std::string, std::less<>> told_;
+    mutex mutex_;
+    std::set<std::string, std::less<>> told_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -2,10 +2,10 @@
 
 #include "gateway/base/log_interval.hpp"
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -31,8 +31,8 @@ private:
     };
 
     logger& log_;
-    std::mutex mutex_;
-    std::map<std::string, reason_count, std::less<>> reasons_;
+    mutex mutex_;
+    std::map<std::string, reason_count, std::less<>> reasons_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -2,11 +2,11 @@
 
 #include "gateway/base/log_interval.hpp"
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <string>
 
 namespace agui::gateway {
@@ -41,8 +41,8 @@ private:
     void report(const std::string& client, client_count& count);
 
     logger& log_;
-    std::mutex mutex_;
-    std::map<std::string, client_count> clients_;
+    mutex mutex_;
+    std::map<std::string, client_count> clients_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -6,6 +6,7 @@
 #include "session/base/change_signal.hpp"
 #include "session/base/error.hpp"
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,7 +17,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -86,12 +86,13 @@ private:
     logger& log_;
     const std::chrono::milliseconds ping_period_;
 
-    mutable std::mutex mutex_; ///< Also held during the calls of stream::cut_.
-    time_point down_until_{};
-    int failures_ = 0; ///< Since the last answer.
-    log_interval unreachable_{std::chrono::minutes(1)};
-    std::list<stream*> streams_;
-    std::shared_ptr<change_signal> beating_; ///< Told when no stream is left; null: no ping runs.
+    mutable mutex mutex_; ///< Also held during the calls of stream::cut_.
+    time_point down_until_ AGUI_GUARDED_BY(mutex_){};
+    int failures_ AGUI_GUARDED_BY(mutex_) = 0; ///< Since the last answer.
+    log_interval unreachable_ AGUI_GUARDED_BY(mutex_){std::chrono::minutes(1)};
+    std::list<stream*> streams_ AGUI_GUARDED_BY(mutex_);
+    /// Told when no stream is left; null: no ping runs.
+    std::shared_ptr<change_signal> beating_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

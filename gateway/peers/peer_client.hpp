@@ -4,6 +4,7 @@
 #include "gateway/runs/peer_door.hpp"
 #include "session/base/log.hpp"
 #include "session/base/memory_budget.hpp"
+#include "session/base/mutex.hpp"
 #include "session/store/store.hpp"
 
 #include <atomic>
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -50,9 +50,10 @@ private:
     const settings settings_;
     logger& log_;
     std::atomic<std::int64_t> streams_{0}; ///< Opened so far.
-    std::mutex mutex_;
+    mutex mutex_;
     /// By its number and this gateway's, both of which change when leases are lost.
-    std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<peer>> peers_;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<peer>>
+        peers_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
 namespace agui::gateway {
@@ -39,8 +40,8 @@ public:
     bool leave(const name& which);
 
 private:
-    std::mutex mutex_; ///< Also held during on_left_.
-    std::map<name, const member*> members_;
+    mutex mutex_; ///< Also held during on_left_.
+    std::map<name, const member*> members_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -18,8 +18,8 @@ std::size_t bound_of(const memory_budget* budget) {
 
 std::vector<ephemeral_threads::entry>
 ephemeral_threads::grown(const session::thread_key& key, std::size_t bytes) {
-    const std::size_t bound = bound_of(share_.budget());
     const std::lock_guard lock(mutex_);
+    const std::size_t bound = bound_of(share_.budget());
     add(key, bytes);
     std::vector<entry> gone;
     while (in_order_.size() > 1 && (in_order_.size() > most_threads || bytes_ > bound)) {

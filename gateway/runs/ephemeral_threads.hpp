@@ -1,12 +1,12 @@
 #pragma once
 
 #include "session/base/memory_budget.hpp"
+#include "session/base/mutex.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <cstddef>
 #include <list>
 #include <map>
-#include <mutex>
 #include <vector>
 
 namespace agui::gateway {
@@ -34,14 +34,14 @@ public:
     void put_back(const entry& kept);
 
 private:
-    void add(const session::thread_key& key, std::size_t bytes);
-    void count();
+    void add(const session::thread_key& key, std::size_t bytes) AGUI_REQUIRES(mutex_);
+    void count() AGUI_REQUIRES(mutex_);
 
-    std::mutex mutex_;
-    memory_share share_;
-    std::size_t bytes_ = 0;
-    std::list<entry> in_order_; ///< Oldest first.
-    std::map<session::thread_key, std::list<entry>::iterator> places_;
+    mutex mutex_;
+    memory_share share_ AGUI_GUARDED_BY(mutex_);
+    std::size_t bytes_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::list<entry> in_order_ AGUI_GUARDED_BY(mutex_); ///< Oldest first.
+    std::map<session::thread_key, std::list<entry>::iterator> places_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -198,7 +198,7 @@ std::string event_log::write_variants(
     return boost::json::serialize(both);
 }
 
-// With the mutex held. `slice` is empty.
+// `slice` is empty.
 void event_log::write_staged(session::log_slice& slice) {
     write_entries(staged_from_, events_.size(), slice);
     // The first delta of a message does not wait: the time to the first token must not grow.
@@ -209,7 +209,7 @@ void event_log::write_staged(session::log_slice& slice) {
     staged_from_ = events_.size() + 1;
 }
 
-// With the mutex held. `slice` is empty.
+// `slice` is empty.
 void event_log::write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice)
     const {
     slice.run_number = settings_.run_number;
@@ -310,7 +310,6 @@ bool event_log::outgrown(std::size_t most) const {
     return over_budget_ || events_.bytes() > most;
 }
 
-// With the mutex held.
 std::size_t event_log::unstored_bytes() const noexcept {
     if (settings_.store == nullptr || ended_ || failed_ || durable_ >= events_.size()) {
         return 0;
@@ -347,7 +346,7 @@ boost::asio::awaitable<void> event_log::room() {
     }
 }
 
-// With the mutex held. The timer is cancelled on the executor, where room() cannot miss it.
+// The timer is cancelled on the executor, where room() cannot miss it.
 void event_log::wake_writer() {
     if (writer_waits_ && unstored_bytes() <= unstored_bytes_max / 2) {
         writer_waits_ = false;

@@ -5,6 +5,7 @@
 #include "gateway/runs/stream_form.hpp"
 #include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
+#include "session/base/mutex.hpp"
 #include "session/store/store.hpp"
 #include "translator/agui/agui_translator.hpp"
 #include "translator/agui/protocol_version.hpp"
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -237,60 +237,65 @@ private:
         std::optional<std::string> undeclared;
     };
 
-    [[nodiscard]] bool is_elsewhere() const noexcept;
-    void count(std::size_t bytes);
-    void append_event(std::string_view json);
-    [[nodiscard]] bool is_earlier_result(std::uint64_t sequence) const;
+    [[nodiscard]] bool is_elsewhere() const noexcept AGUI_REQUIRES(mutex_);
+    void count(std::size_t bytes) AGUI_REQUIRES(mutex_);
+    void append_event(std::string_view json) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool is_earlier_result(std::uint64_t sequence) const AGUI_REQUIRES(mutex_);
     [[nodiscard]] const std::optional<std::string>*
-    older_form(const cursor& at, std::uint64_t sequence) const;
-    void schedule_flush();
+    older_form(const cursor& at, std::uint64_t sequence) const AGUI_REQUIRES(mutex_);
+    void schedule_flush() AGUI_REQUIRES(mutex_);
     void flush();
-    void write_staged(session::log_slice& slice);
-    void write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice) const;
+    void write_staged(session::log_slice& slice) AGUI_REQUIRES(mutex_);
+    void write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice) const
+        AGUI_REQUIRES(mutex_);
     enum class stored { no, yes };
     void make_visible(std::uint64_t sequence, stored is_stored);
-    [[nodiscard]] std::size_t unstored_bytes() const noexcept;
-    void wake_writer();
+    [[nodiscard]] std::size_t unstored_bytes() const noexcept AGUI_REQUIRES(mutex_);
+    void wake_writer() AGUI_REQUIRES(mutex_);
     /// Usually one: then nothing is allocated.
     using resumptions = boost::container::small_vector<resumption, 2>;
-    void take_waiters(resumptions& ready);
+    void take_waiters(resumptions& ready) AGUI_REQUIRES(mutex_);
     static void resume(resumptions& ready);
-    void add_reader();
-    void remove_reader(leaving how);
-    void tell_readers(leaving how);
+    void add_reader() AGUI_REQUIRES(mutex_);
+    void remove_reader(leaving how) AGUI_REQUIRES(mutex_);
+    void tell_readers(leaving how) AGUI_REQUIRES(mutex_);
     void verify(const translator::wire_event& event);
 
     const boost::asio::any_io_executor executor_;
     settings settings_;
-    session::lease_ptr held_;         ///< Changed under the mutex.
-    std::shared_ptr<event_log> next_; ///< Of continue_in(). Under the mutex, as the rest.
+    session::lease_ptr held_; ///< Changed on the executor with mutex_ held, read with either.
 
-    mutable std::mutex mutex_;
-    memory_share share_;
-    std::size_t held_bytes_ = 0; ///< The approximate memory of events and variants.
-    bool over_budget_ = false;
-    event_texts events_;
-    std::vector<variant_entry> variants_;
-    std::vector<std::string> tail_; ///< The events without a number, as JSON.
-    std::uint64_t staged_from_ = 1; ///< The first sequence that was not given to the store.
-    std::uint64_t visible_ = 0;     ///< The last sequence that readers can see.
-    std::uint64_t durable_ = 0;     ///< The last sequence that the store has reported as durable.
-    bool writer_waits_ = false;
+    mutable mutex mutex_;
+    std::shared_ptr<event_log> next_ AGUI_GUARDED_BY(mutex_); ///< Of continue_in().
+    memory_share share_ AGUI_GUARDED_BY(mutex_);
+    /// The approximate memory of events and variants.
+    std::size_t held_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
+    bool over_budget_ AGUI_GUARDED_BY(mutex_) = false;
+    event_texts events_ AGUI_GUARDED_BY(mutex_);
+    std::vector<variant_entry> variants_ AGUI_GUARDED_BY(mutex_);
+    /// The events without a number, as JSON.
+    std::vector<std::string> tail_ AGUI_GUARDED_BY(mutex_);
+    /// The first sequence that was not given to the store.
+    std::uint64_t staged_from_ AGUI_GUARDED_BY(mutex_) = 1;
+    std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
+    /// The last sequence that the store has reported as durable.
+    std::uint64_t durable_ AGUI_GUARDED_BY(mutex_) = 0;
+    bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
     /// The timer in room() while it waits. Used on the executor only.
     boost::asio::steady_timer* writer_ = nullptr;
     bool held_back_ = false; ///< Used on the executor only.
-    bool in_batch_ = false;
-    bool flush_scheduled_ = false;
-    bool terminal_staged_ = false;
-    bool ended_ = false;
-    bool failed_ = false;
-    bool frozen_ = false;
-    bool handed_back_ = false;
-    bool joins_deltas_ = false;
-    std::vector<waiter*> waiters_;
-    std::size_t readers_ = 0;
-    std::function<void(leaving)> on_last_reader_left_;
-    std::function<void(std::size_t, leaving)> on_readers_;
+    bool in_batch_ AGUI_GUARDED_BY(mutex_) = false;
+    bool flush_scheduled_ AGUI_GUARDED_BY(mutex_) = false;
+    bool terminal_staged_ AGUI_GUARDED_BY(mutex_) = false;
+    bool ended_ AGUI_GUARDED_BY(mutex_) = false;
+    bool failed_ AGUI_GUARDED_BY(mutex_) = false;
+    bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
+    bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
+    bool joins_deltas_ AGUI_GUARDED_BY(mutex_) = false;
+    std::vector<waiter*> waiters_ AGUI_GUARDED_BY(mutex_);
+    std::size_t readers_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::function<void(leaving)> on_last_reader_left_ AGUI_GUARDED_BY(mutex_);
+    std::function<void(std::size_t, leaving)> on_readers_ AGUI_GUARDED_BY(mutex_);
     std::function<void()> on_failure_;
 
     std::unique_ptr<translator::event_verifier> verifier_; ///< In debug builds only.

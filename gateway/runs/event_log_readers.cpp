@@ -73,14 +73,13 @@ event_log::older_form(const cursor& at, std::uint64_t sequence) const {
     return json ? &json : nullptr;
 }
 
-// With the mutex held. A run's own calls have results only after other events.
+// A run's own calls have results only after other events.
 bool event_log::is_earlier_result(std::uint64_t sequence) const {
     std::string event;
     events_.write(sequence, event);
     return event.starts_with(R"({"type":"TOOL_CALL_RESULT")");
 }
 
-// With the mutex held.
 bool event_log::is_elsewhere() const noexcept {
     return next_ || (!ended_ && held_ && held_->is_lost());
 }
@@ -210,13 +209,11 @@ event_log::reader_token::~reader_token() {
     log_->remove_reader(how_);
 }
 
-// With the mutex held.
 void event_log::add_reader() {
     ++readers_;
     tell_readers(leaving::left);
 }
 
-// With the mutex held.
 void event_log::remove_reader(leaving how) {
     --readers_;
     tell_readers(how);
@@ -225,7 +222,6 @@ void event_log::remove_reader(leaving how) {
     }
 }
 
-// With the mutex held.
 void event_log::tell_readers(leaving how) {
     if (on_readers_) {
         boost::asio::post(executor_, [told = on_readers_, count = readers_, how] {

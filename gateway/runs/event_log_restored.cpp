@@ -53,6 +53,7 @@ std::shared_ptr<event_log> event_log::begin_restored(
     settings options;
     options.budget = budget;
     auto log = std::make_shared<event_log>(std::move(executor), options);
+    const std::lock_guard lock(log->mutex_);
     log->joins_deltas_ = join_deltas;
     return log;
 }

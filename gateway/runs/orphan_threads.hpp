@@ -2,11 +2,11 @@
 
 #include "gateway/runs/conversation_key.hpp"
 #include "gateway/runs/process_services.hpp"
+#include "session/base/mutex.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
-#include <mutex>
 #include <set>
 
 namespace agui::gateway {
@@ -44,10 +44,10 @@ private:
     [[nodiscard]] bool may_have_orphans(const conversation_key& place);
 
     const process_services services_;
-    std::mutex mutex_;
-    std::set<conversation_key> places_;
+    mutex mutex_;
+    std::set<conversation_key> places_ AGUI_GUARDED_BY(mutex_);
     /// False: the orphans of an earlier process are not known, so that any thread may have one.
-    bool listed_ = true;
+    bool listed_ AGUI_GUARDED_BY(mutex_) = true;
 };
 
 } // namespace agui::gateway

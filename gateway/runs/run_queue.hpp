@@ -5,6 +5,7 @@
 #include "gateway/runs/event_log.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/error.hpp"
+#include "session/base/mutex.hpp"
 #include "session/conversation/queued_request.hpp"
 #include "session/conversation/thread.hpp"
 
@@ -12,7 +13,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -106,9 +106,9 @@ private:
     [[nodiscard]] std::shared_ptr<waiting_run>
     find_where(const conversation_key& place, Which which) const;
 
-    mutable std::mutex mutex_;
-    std::map<conversation_key, waiting_list> by_place_;
-    std::set<std::int64_t> picked_up_;
+    mutable mutex mutex_;
+    std::map<conversation_key, waiting_list> by_place_ AGUI_GUARDED_BY(mutex_);
+    std::set<std::int64_t> picked_up_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::gateway

@@ -51,7 +51,6 @@ std::vector<std::shared_ptr<live_run>> run_registry::active_runs() const {
     return all_runs();
 }
 
-// With the mutex held.
 std::vector<std::shared_ptr<live_run>> run_registry::all_runs() const {
     std::vector<std::shared_ptr<live_run>> all;
     all.reserve(runs_.size());

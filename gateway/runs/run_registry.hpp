@@ -6,6 +6,7 @@
 #include "gateway/runs/live_run.hpp"
 #include "session/base/change_signal.hpp"
 #include "session/base/error.hpp"
+#include "session/base/mutex.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -16,7 +17,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -156,34 +156,40 @@ private:
     void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
     void end_admission();
     void end_turn(const run_name& name);
-    void forget_detached(const live_run* run);
+    void forget_detached(const live_run* run) AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
-    [[nodiscard]] std::vector<std::shared_ptr<live_run>> all_runs() const;
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> all_runs() const AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
 
     const limits limits_;
-    mutable std::mutex mutex_;
+    mutable mutex mutex_;
     /// A run whose end is committed stays here briefly, while its thread may already have the next
     /// one. With the times at which the first bytes of their requests came.
-    std::unordered_map<std::shared_ptr<live_run>, std::chrono::steady_clock::time_point> runs_;
-    std::set<std::shared_ptr<live_run>, place_order> by_place_; ///< The newest of each place.
+    std::unordered_map<std::shared_ptr<live_run>, std::chrono::steady_clock::time_point>
+        runs_ AGUI_GUARDED_BY(mutex_);
+    /// The newest of each place.
+    std::set<std::shared_ptr<live_run>, place_order> by_place_ AGUI_GUARDED_BY(mutex_);
     /// The one that has had no reader for the longest time is first. Readers may have come back.
-    detached_list detached_;
-    std::unordered_map<const live_run*, detached_list::iterator> detached_places_;
-    std::map<run_name, kept_log> kept_;
-    std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
-    std::size_t kept_bytes_ = 0;
-    std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_; ///< By run number.
-    std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_;
-    gateway::early_stops early_stops_;
-    std::map<run_name, std::shared_ptr<completion_event>> turns_;
-    std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
-    std::size_t admissions_ = 0;
+    detached_list detached_ AGUI_GUARDED_BY(mutex_);
+    std::unordered_map<const live_run*, detached_list::iterator>
+        detached_places_ AGUI_GUARDED_BY(mutex_);
+    std::map<run_name, kept_log> kept_ AGUI_GUARDED_BY(mutex_);
+    /// Oldest first.
+    std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_ AGUI_GUARDED_BY(mutex_);
+    std::size_t kept_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
+    /// By run number.
+    std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_ AGUI_GUARDED_BY(mutex_);
+    std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_ AGUI_GUARDED_BY(mutex_);
+    gateway::early_stops early_stops_ AGUI_GUARDED_BY(mutex_);
+    std::map<run_name, std::shared_ptr<completion_event>> turns_ AGUI_GUARDED_BY(mutex_);
+    std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_ AGUI_GUARDED_BY(mutex_
+    );
+    std::size_t admissions_ AGUI_GUARDED_BY(mutex_) = 0;
     /// Set once there are no admissions; null: nothing is waiting for that.
-    std::shared_ptr<completion_event> no_admissions_;
-    bool draining_ = false;
-    bool stopping_ = false;
+    std::shared_ptr<completion_event> no_admissions_ AGUI_GUARDED_BY(mutex_);
+    bool draining_ AGUI_GUARDED_BY(mutex_) = false;
+    bool stopping_ AGUI_GUARDED_BY(mutex_) = false;
 };
 
 /// What a request and the stops that reach it share. `stop` and `run` are changed under the

@@ -8,6 +8,7 @@
 #include "session/base/clock.hpp"
 #include "session/base/id.hpp"
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,9 +47,9 @@ public:
     answer(const runner::transport_request& request);
 
 private:
-    mutable std::mutex mutex_;
-    std::vector<runner::scripted_answer> answers_;
-    std::vector<std::string> asked_;
+    mutable mutex mutex_;
+    std::vector<runner::scripted_answer> answers_ AGUI_GUARDED_BY(mutex_);
+    std::vector<std::string> asked_ AGUI_GUARDED_BY(mutex_);
 };
 
 /// The registry of a fixture's server tools.

@@ -3,10 +3,10 @@
 #include "proto-fixtures/replay/fixture.hpp"
 #include "runner/http/http_client.hpp"
 #include "runner/http/scripted_transport.hpp"
+#include "session/base/mutex.hpp"
 
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +35,9 @@ private:
     [[nodiscard]] std::vector<std::size_t> candidates(const boost::json::array& messages) const;
 
     std::vector<model_turn> turns_;
-    std::mutex mutex_;
-    std::map<std::vector<std::size_t>, std::size_t> given_; ///< How often each choice was made.
+    mutex mutex_;
+    /// How often each choice was made.
+    std::map<std::vector<std::size_t>, std::size_t> given_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::replay

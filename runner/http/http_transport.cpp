@@ -6,12 +6,12 @@
 #include "runner/http/http_origin.hpp"
 #include "runner/http/http_redirect.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/mutex.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -82,9 +82,9 @@ private:
     [[nodiscard]] result<std::shared_ptr<http_origin>> secured(http_url url);
 
     std::shared_ptr<http_origin> origin_;
-    std::mutex mutex_;
-    /// The same host by https, once a redirect has led there. Guarded by mutex_.
-    std::shared_ptr<http_origin> secured_;
+    mutex mutex_;
+    /// The same host by https, once a redirect has led there.
+    std::shared_ptr<http_origin> secured_ AGUI_GUARDED_BY(mutex_);
 };
 
 http_url url_of(const http_origin& origin, std::string_view target) {

@@ -1,5 +1,7 @@
 #include "runner/http/name_lookup.hpp"
 
+#include "session/base/mutex.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -10,7 +12,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -101,16 +102,16 @@ struct name_lookup::state : std::enable_shared_from_this<state> {
     /// False: `who` has the kept result. True: it must wait, and is woken with a result.
     bool wait(const std::string& host, const std::shared_ptr<waiter>& who);
     void leave(const std::string& host, const std::shared_ptr<waiter>& who);
-    void start_threads();
+    void start_threads() AGUI_REQUIRES(mutex);
     void work(const std::string& host);
-    void drop_old();
+    void drop_old() AGUI_REQUIRES(mutex);
 
     const function look_up;
     const std::function<clock::time_point()> now;
-    std::mutex mutex;
-    std::map<std::string, name> names;
-    std::deque<std::string> queue; ///< Names without a thread.
-    std::size_t threads = 0;
+    agui::mutex mutex;
+    std::map<std::string, name> names AGUI_GUARDED_BY(mutex);
+    std::deque<std::string> queue AGUI_GUARDED_BY(mutex); ///< Names without a thread.
+    std::size_t threads AGUI_GUARDED_BY(mutex) = 0;
 };
 
 bool name_lookup::state::wait(const std::string& host, const std::shared_ptr<waiter>& who) {
@@ -135,7 +136,6 @@ void name_lookup::state::leave(const std::string& host, const std::shared_ptr<wa
     std::erase(names[host].waiters, who);
 }
 
-/// With the mutex held.
 void name_lookup::state::start_threads() {
     while (threads < threads_max && !queue.empty()) {
         try {
@@ -157,8 +157,7 @@ void name_lookup::state::work(const std::string& host) {
     entry.asked = false;
     entry.until = now() + (result.ec ? not_found_time : found_time);
     entry.result = std::move(result);
-    // With the mutex held, which a waiter that leaves needs too: so the executors of those in the
-    // list still exist.
+    // A waiter that leaves needs the mutex too, so the executors of those in the list still exist.
     for (const std::shared_ptr<waiter>& who : entry.waiters) {
         asio::post(who->wake.get_executor(), [who, found = entry.result] {
             who->result = found;
@@ -170,7 +169,6 @@ void name_lookup::state::work(const std::string& host) {
     start_threads();
 }
 
-/// With the mutex held.
 void name_lookup::state::drop_old() {
     if (names.size() > kept_names_max) {
         const clock::time_point time = now();

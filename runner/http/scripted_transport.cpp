@@ -1,5 +1,7 @@
 #include "runner/http/scripted_transport.hpp"
 
+#include "session/base/mutex.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -7,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <mutex>
 #include <utility>
 
 namespace agui::runner {
@@ -131,9 +132,11 @@ private:
 
 /// Answers in order. Called from any thread.
 struct queue {
-    std::mutex mutex;
-    std::vector<scripted_answer> answers;
-    std::size_t next = 0;
+    explicit queue(std::vector<scripted_answer> all) : answers(std::move(all)) {}
+
+    agui::mutex mutex;
+    std::vector<scripted_answer> answers AGUI_GUARDED_BY(mutex);
+    std::size_t next AGUI_GUARDED_BY(mutex) = 0;
 
     std::optional<scripted_answer> take() {
         const std::lock_guard lock(mutex);
@@ -153,8 +156,7 @@ std::shared_ptr<http_client> make_scripted_client(script choose) {
 std::shared_ptr<http_client> make_scripted_client(
     std::vector<scripted_answer> answers, std::function<void(const transport_request&)> seen
 ) {
-    const auto shared = std::make_shared<queue>();
-    shared->answers = std::move(answers);
+    const auto shared = std::make_shared<queue>(std::move(answers));
     return make_scripted_client([shared, seen = std::move(seen)](const transport_request& request) {
         if (seen) {
             seen(request);

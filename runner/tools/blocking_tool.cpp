@@ -1,5 +1,7 @@
 #include "runner/tools/blocking_tool.hpp"
 
+#include "session/base/mutex.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -10,7 +12,6 @@
 
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -85,10 +86,10 @@ private:
 
     std::shared_ptr<const blocking_function> function_;
     tool_invocation call_;
-    std::mutex mutex_;
-    asio::steady_timer* waiting_ = nullptr; ///< Null: nobody waits.
-    std::optional<tool_outcome> outcome_;
-    std::exception_ptr thrown_;
+    mutex mutex_;
+    asio::steady_timer* waiting_ AGUI_GUARDED_BY(mutex_) = nullptr; ///< Null: nobody waits.
+    std::optional<tool_outcome> outcome_ AGUI_GUARDED_BY(mutex_);
+    std::exception_ptr thrown_ AGUI_GUARDED_BY(mutex_);
 };
 
 // The coroutine's end, also where it is destroyed while it waits.

@@ -61,9 +61,16 @@ tool_registry::tool_registry(const tool_registry& other) {
 
 tool_registry& tool_registry::operator=(const tool_registry& other) {
     if (this != &other) {
-        const std::scoped_lock lock(mutex_, other.mutex_);
-        tools_ = other.tools_;
-        log_ = other.log_;
+        std::shared_ptr<const tool_set> tools;
+        logger* log = nullptr;
+        {
+            const std::lock_guard lock(other.mutex_);
+            tools = other.tools_;
+            log = other.log_;
+        }
+        const std::lock_guard lock(mutex_);
+        tools_ = std::move(tools);
+        log_ = log;
     }
     return *this;
 }

@@ -3,6 +3,7 @@
 #include "runner/base/model_provider.hpp"
 #include "runner/tools/argument_schema.hpp"
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -12,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -146,9 +146,9 @@ public:
     [[nodiscard]] bool contains(std::string_view name) const { return snapshot()->contains(name); }
 
 private:
-    mutable std::mutex mutex_;
-    std::shared_ptr<const tool_set> tools_; ///< Replaced as a whole.
-    logger* log_ = nullptr;
+    mutable mutex mutex_;
+    std::shared_ptr<const tool_set> tools_ AGUI_GUARDED_BY(mutex_); ///< Replaced as a whole.
+    logger* log_ AGUI_GUARDED_BY(mutex_) = nullptr;
 };
 
 /// True if `name` equals `pattern`, or begins with the part before its final `*`.

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
+
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,8 +66,8 @@ private:
     void
     write(log_level level, std::string_view text, std::initializer_list<log_field> fields) override;
 
-    mutable std::mutex mutex_;
-    std::vector<std::string> lines_;
+    mutable mutex mutex_;
+    std::vector<std::string> lines_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui

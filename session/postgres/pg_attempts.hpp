@@ -2,6 +2,7 @@
 
 #include "session/postgres/pg_shared.hpp"
 
+#include "session/base/mutex.hpp"
 #include "session/conversation/failed_attempt.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -9,7 +10,6 @@
 
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -34,11 +34,11 @@ private:
     void warn(std::string_view reason);
 
     pg_shared& shared_;
-    std::mutex mutex_;
-    std::vector<failed_attempt> waiting_; ///< Under mutex_, and so is the rest.
-    std::size_t waiting_bytes_ = 0;
-    std::uint64_t kept_ = 0;
-    bool is_finished_ = false;
+    mutex mutex_;
+    std::vector<failed_attempt> waiting_ AGUI_GUARDED_BY(mutex_);
+    std::size_t waiting_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::uint64_t kept_ AGUI_GUARDED_BY(mutex_) = 0;
+    bool is_finished_ AGUI_GUARDED_BY(mutex_) = false;
     std::uint64_t settled_ = 0; ///< The rest is the store's thread's.
     boost::asio::steady_timer timer_;
     std::list<boost::asio::steady_timer*> waiters_; ///< Of flush().

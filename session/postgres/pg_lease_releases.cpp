@@ -166,7 +166,9 @@ asio::awaitable<void> pg_leases::delete_unsure() {
         {
             // Whoever has the thread by now, or asks for it, has written the row anew or will.
             const std::lock_guard lock(mutex_);
-            std::erase_if(batch, [this](const unsure& each) { return here_.contains(each.key); });
+            std::erase_if(batch, [this](const unsure& each) AGUI_REQUIRES(mutex_) {
+                return here_.contains(each.key);
+            });
         }
         if (!batch.empty()) {
             (void)co_await write_at_once(shared_, {}, [&batch, bound] {

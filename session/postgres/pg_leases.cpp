@@ -413,7 +413,7 @@ std::shared_ptr<asio::steady_timer> pg_leases::ending_of(const thread_key& key) 
     return found == here_.end() ? nullptr : found->second.ending;
 }
 
-// With the mutex held. Those who wait are woken on the store's thread, where the timer belongs.
+// Those who wait are woken on the store's thread, where the timer belongs.
 void pg_leases::erase(std::map<thread_key, entry>::iterator gone) {
     if (gone->second.ending) {
         asio::post(shared_.context, [timer = gone->second.ending] {

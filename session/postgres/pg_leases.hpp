@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/postgres/pg_gateway.hpp"
 #include "session/postgres/pg_shared.hpp"
 #include "session/store/store.hpp"
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -100,7 +100,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<answer>
     ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
     [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;
-    void erase(std::map<thread_key, entry>::iterator gone);
+    void erase(std::map<thread_key, entry>::iterator gone) AGUI_REQUIRES(mutex_);
     /// A thread that was left, as the table has it once the claim is committed.
     struct claim {
         thread_key key;
@@ -117,16 +117,16 @@ private:
     void note_unsure(const std::vector<claim>& claims, std::int64_t gateway);
     [[nodiscard]] std::vector<lease_ptr>
     keep_claims(const std::vector<claim>& claims, std::int64_t gateway);
-    void wake_writer();
+    void wake_writer() AGUI_REQUIRES(mutex_);
     [[nodiscard]] boost::asio::awaitable<void> delete_released();
     [[nodiscard]] boost::asio::awaitable<void> delete_unsure();
 
     pg_shared& shared_;
     pg_gateway& gateway_;
     const before_release before_release_;
-    mutable std::mutex mutex_;
-    std::map<thread_key, entry> here_; ///< Under mutex_.
-    std::set<std::int64_t> runs_here_; ///< Those that have begun. Under mutex_.
+    mutable mutex mutex_;
+    std::map<thread_key, entry> here_ AGUI_GUARDED_BY(mutex_);
+    std::set<std::int64_t> runs_here_ AGUI_GUARDED_BY(mutex_); ///< Those that have begun.
     struct released {
         lease_ptr held;
         std::int64_t run_number;
@@ -136,9 +136,9 @@ private:
         thread_key key;
         std::int64_t gateway;
     };
-    std::vector<released> released_; ///< Under mutex_.
-    std::vector<unsure> unsure_;     ///< Under mutex_.
-    bool writer_is_told_ = false;    ///< Under mutex_.
+    std::vector<released> released_ AGUI_GUARDED_BY(mutex_);
+    std::vector<unsure> unsure_ AGUI_GUARDED_BY(mutex_);
+    bool writer_is_told_ AGUI_GUARDED_BY(mutex_) = false;
     boost::asio::steady_timer writer_timer_;
     /// pg_gateway::fences() at the last look for active runs without a lease. Nullopt: one is due.
     std::optional<std::uint64_t> strays_seen_at_;

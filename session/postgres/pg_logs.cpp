@@ -75,7 +75,6 @@ bool pg_logs::is_silent(const run_log& log) const {
     return !log.last_write || clock::now() - *log.last_write >= silent_batches * settings_.batch;
 }
 
-// With mutex_ locked, as the next one.
 void pg_logs::make_due(std::int64_t run, run_log& log) {
     const bool waits = log.may_wait && settings_.batch.count() > 0 && !is_silent(log);
     const list wanted = waits ? list::waiting : list::due;
@@ -94,7 +93,7 @@ void pg_logs::wake_writer(urgency how) {
     }
 }
 
-// A run that has become due before its time is in both lists. With mutex_ locked.
+// A run that has become due before its time is in both lists.
 void pg_logs::make_waiting_due(clock::time_point now) {
     if (waiting_.empty() || (now < next_batch_ && !is_finished_)) {
         return;
@@ -110,7 +109,6 @@ void pg_logs::make_waiting_due(clock::time_point now) {
     next_batch_ = now + settings_.batch;
 }
 
-// With mutex_ locked.
 void pg_logs::hurry(std::int64_t run) {
     if (const auto found = runs_.find(run); found != runs_.end()) {
         found->second.may_wait = false;
@@ -137,7 +135,7 @@ void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held, k
     }
 }
 
-// Nobody closes a run that others have ended. With mutex_ locked.
+// Nobody closes a run that others have ended.
 void pg_logs::forget_lost() {
     std::erase_if(runs_, [](const auto& one) {
         const run_log& log = one.second;
@@ -262,7 +260,6 @@ void pg_logs::give_back(taken entries, outcome of_commit, std::uint64_t durable)
     wake_waiters();
 }
 
-// With mutex_ locked, as the next one.
 void pg_logs::note_durable(run_log& log, const taken& entries, std::uint64_t durable) {
     log.durable = std::max(log.durable, durable);
     log.end = std::max(log.end, durable);
@@ -313,7 +310,7 @@ asio::awaitable<void> pg_logs::flush(std::int64_t run) {
     while (!wanted.empty()) {
         {
             const std::lock_guard lock(mutex_);
-            std::erase_if(wanted, [this](const auto& each) {
+            std::erase_if(wanted, [this](const auto& each) AGUI_REQUIRES(mutex_) {
                 const auto found = runs_.find(each.first);
                 return found == runs_.end() || found->second.has_failed ||
                        found->second.durable >= each.second || found->second.end < each.second;
@@ -348,7 +345,7 @@ asio::awaitable<std::vector<std::int64_t>> pg_logs::wait_for_writers(std::vector
         co_await wait_for_change();
     }
     const std::lock_guard lock(mutex_);
-    std::erase_if(runs, [this](std::int64_t run) {
+    std::erase_if(runs, [this](std::int64_t run) AGUI_REQUIRES(mutex_) {
         const auto found = runs_.find(run);
         return found == runs_.end() || found->second.oldest_part == 0;
     });

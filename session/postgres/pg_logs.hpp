@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/postgres/pg_gateway.hpp"
 #include "session/postgres/pg_journal.hpp"
 #include "session/postgres/pg_log_rows.hpp"
@@ -14,7 +15,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -151,8 +151,8 @@ private:
 
     [[nodiscard]] batch collect(clock::time_point now);
     [[nodiscard]] bool is_silent(const run_log& log) const;
-    void make_waiting_due(clock::time_point now);
-    void hurry(std::int64_t run);
+    void make_waiting_due(clock::time_point now) AGUI_REQUIRES(mutex_);
+    void hurry(std::int64_t run) AGUI_REQUIRES(mutex_);
     boost::asio::awaitable<void> write_batch(batch entries, std::int64_t gateway);
     boost::asio::awaitable<std::exception_ptr> try_write(batch& entries, std::int64_t gateway);
     boost::asio::awaitable<std::string> write_rows(const batch& entries, std::int64_t gateway);
@@ -162,11 +162,11 @@ private:
     ) const;
     static void take_for_batch(batch& to, std::int64_t run, run_log& log);
     void look_for_old_chains(clock::time_point begun_before);
-    void take_old_chains(batch& to, std::size_t bytes);
+    void take_old_chains(batch& to, std::size_t bytes) AGUI_REQUIRES(mutex_);
     void note_parts(const batch& entries, std::uint64_t journal_row);
     static void prepare(writing& entries);
     static void make_row(writing& entries);
-    [[nodiscard]] clock::time_point next_wake(clock::time_point now);
+    [[nodiscard]] clock::time_point next_wake(clock::time_point now) AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::uint64_t oldest_part_needed() const;
     [[nodiscard]] std::vector<std::int64_t> journaled_without_lease() const;
     boost::asio::awaitable<bool> knows_runs_of_journal();
@@ -179,24 +179,25 @@ private:
     void settle(writing& entries);
     void fail(taken& entries, bool may_be_there);
     void fail(writing& entries, bool may_be_there);
-    void make_due(std::int64_t run, run_log& log);
-    void forget_lost();
+    void make_due(std::int64_t run, run_log& log) AGUI_REQUIRES(mutex_);
+    void forget_lost() AGUI_REQUIRES(mutex_);
     enum class urgency : std::uint8_t { none, may_wait, at_once };
-    void wake_writer(urgency how);
+    void wake_writer(urgency how) AGUI_REQUIRES(mutex_);
     void wake_waiters();
     boost::asio::awaitable<void> wait_for_change();
 
     pg_shared& shared_;
     pg_gateway& gateway_;
     const settings settings_;
-    mutable std::mutex mutex_;
-    std::unordered_map<std::int64_t, run_log> runs_; ///< Under mutex_, and so is the rest.
-    std::vector<std::int64_t> due_;                  ///< Runs that have entries to write.
-    std::vector<std::int64_t> waiting_; ///< Runs that have some to write at next_batch_.
-    clock::time_point next_batch_{};
-    std::size_t forget_at_ = 64;           ///< So many runs that some may be lost.
-    urgency writer_knows_ = urgency::none; ///< What it looks for by itself.
-    bool is_finished_ = false;
+    mutable mutex mutex_;
+    std::unordered_map<std::int64_t, run_log> runs_ AGUI_GUARDED_BY(mutex_);
+    std::vector<std::int64_t> due_ AGUI_GUARDED_BY(mutex_); ///< Runs that have entries to write.
+    /// Runs that have some to write at next_batch_.
+    std::vector<std::int64_t> waiting_ AGUI_GUARDED_BY(mutex_);
+    clock::time_point next_batch_ AGUI_GUARDED_BY(mutex_){};
+    std::size_t forget_at_ AGUI_GUARDED_BY(mutex_) = 64; ///< So many runs that some may be lost.
+    urgency writer_knows_ AGUI_GUARDED_BY(mutex_) = urgency::none; ///< What it looks for by itself.
+    bool is_finished_ AGUI_GUARDED_BY(mutex_) = false;
     boost::asio::steady_timer writer_timer_; // The rest is the store's thread's.
     std::uint64_t next_journal_row_ = 1;
     std::uint64_t last_journal_row_ = 0; ///< The last one that was acknowledged; 0: none.

@@ -115,7 +115,6 @@ asio::awaitable<void> pg_logs::write() {
     }
 }
 
-// With mutex_ locked.
 pg_logs::clock::time_point pg_logs::next_wake(clock::time_point now) {
     auto next = last_journal_row_ >= cleaned_before_ ? next_sweep_ : clock::time_point::max();
     if (has_old_chains_) {
@@ -171,7 +170,6 @@ pg_logs::batch pg_logs::collect(clock::time_point now) {
     return next;
 }
 
-// With mutex_ locked, as the next one.
 void pg_logs::take_for_batch(batch& to, std::int64_t run, run_log& log) {
     log.is_busy = true;
     writing& entries = to.emplace_back();
@@ -200,7 +198,7 @@ void pg_logs::look_for_old_chains(clock::time_point begun_before) {
 }
 
 // A run that says nothing must not keep the journal's rows for long, and whoever takes it over, or
-// reads its log, reads all rows from there on. With mutex_ locked.
+// reads its log, reads all rows from there on.
 void pg_logs::take_old_chains(batch& to, std::size_t bytes) {
     if (!std::exchange(has_old_chains_, false)) {
         return;

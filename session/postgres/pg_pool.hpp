@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/postgres/pg_connection.hpp"
 #include "session/postgres/pg_target.hpp"
 
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -124,8 +124,8 @@ private:
     std::size_t connecting_ = 0;   ///< Of them, those that are about to be.
     std::list<waiter*> waiters_;   ///< In order.
     bool is_closed_ = false;
-    mutable std::mutex mutex_;
-    std::string unavailable_; ///< Under mutex_.
+    mutable mutex mutex_;
+    std::string unavailable_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::session

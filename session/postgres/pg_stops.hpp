@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/postgres/pg_gateway.hpp"
 #include "session/postgres/pg_shared.hpp"
 #include "session/store/store.hpp"
@@ -8,7 +9,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <cstdint>
-#include <mutex>
 #include <set>
 
 namespace agui::session {
@@ -41,9 +41,9 @@ private:
 
     pg_shared& shared_;
     const pg_gateway& gateway_;
-    std::mutex handler_mutex_;        ///< Also held during its calls.
-    peer_handler* handler_ = nullptr; ///< Under handler_mutex_.
-    std::set<std::int64_t> known_;    ///< The rows that there were at the last look.
+    mutex handler_mutex_; ///< Also held during its calls.
+    peer_handler* handler_ AGUI_GUARDED_BY(handler_mutex_) = nullptr;
+    std::set<std::int64_t> known_; ///< The rows that there were at the last look.
     boost::asio::steady_timer timer_;
     bool is_closed_ = false;
 };

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
+
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,8 @@ private:
     [[nodiscard]] options with_password() const;
 
     options options_; ///< With the password of the URL, if it has one.
-    mutable std::mutex mutex_;
-    std::string password_; ///< Goes before it, if not empty. Guarded by mutex_.
+    mutable mutex mutex_;
+    std::string password_ AGUI_GUARDED_BY(mutex_); ///< Goes before it, if not empty.
 };
 
 } // namespace agui::session

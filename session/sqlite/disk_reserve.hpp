@@ -1,9 +1,9 @@
 #pragma once
 
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 
 #include <cstddef>
-#include <mutex>
 #include <string>
 
 namespace agui::session {
@@ -27,8 +27,8 @@ public:
 
 private:
     const std::string path_;
-    std::mutex mutex_;
-    bool is_held_ = false;
+    mutex mutex_;
+    bool is_held_ AGUI_GUARDED_BY(mutex_) = false;
 };
 
 } // namespace agui::session

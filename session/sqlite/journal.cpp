@@ -152,7 +152,6 @@ void journal::use_file() {
     look_for_need();
 }
 
-// With the mutex held.
 void journal::look_for_need() noexcept {
     const bool needs =
         current_ >= usable_ ||
@@ -164,7 +163,7 @@ void journal::look_for_need() noexcept {
     needs_file_ = needs;
 }
 
-// With the mutex held. Null: there is none.
+// Null: there is none.
 journal::file* journal::file_for(std::size_t bytes) noexcept {
     for (; current_ < usable_; ++current_) {
         file& found = files_[current_];
@@ -193,7 +192,6 @@ std::uint64_t journal::append(const encoded_slice& entries) noexcept {
     return number;
 }
 
-// With the mutex held.
 std::uint64_t journal::write_record(const encoded_slice& entries) {
     file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
     if (to == nullptr) { // The next file may be on its way.
@@ -232,7 +230,6 @@ void journal::try_write() noexcept {
     can_write_ = is_written;
 }
 
-// With the mutex held.
 bool journal::write(file& to, std::string_view bytes) const noexcept {
     const std::size_t end = to.end + bytes.size();
     if (end > to.allocated) {

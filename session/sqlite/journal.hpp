@@ -1,12 +1,12 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/sqlite/journal_format.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,10 +90,10 @@ private:
     };
 
     void make_and_keep(std::uint64_t number);
-    [[nodiscard]] std::uint64_t write_record(const encoded_slice& entries);
-    [[nodiscard]] file* file_for(std::size_t bytes) noexcept;
-    [[nodiscard]] bool write(file& to, std::string_view bytes) const noexcept;
-    void look_for_need() noexcept;
+    [[nodiscard]] std::uint64_t write_record(const encoded_slice& entries) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] file* file_for(std::size_t bytes) noexcept AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool write(file& to, std::string_view bytes) const noexcept AGUI_REQUIRES(mutex_);
+    void look_for_need() noexcept AGUI_REQUIRES(mutex_);
     void remove(const file& gone) const noexcept;
 
     const settings settings_;
@@ -101,12 +101,13 @@ private:
     std::atomic<bool> needs_file_{true};
     std::atomic<bool> has_new_need_{false};
 
-    std::mutex mutex_;
-    std::deque<file> files_;  ///< All that exist, oldest first.
-    std::size_t usable_ = 0;  ///< How many of them append() may write.
-    std::size_t current_ = 0; ///< The index of the one that is being written, if it is usable.
-    bool lacks_file_ = false; ///< The last make_file() failed.
-    std::string record_;
+    mutex mutex_;
+    std::deque<file> files_ AGUI_GUARDED_BY(mutex_); ///< All that exist, oldest first.
+    std::size_t usable_ AGUI_GUARDED_BY(mutex_) = 0; ///< How many of them append() may write.
+    /// The index of the one that is being written, if it is usable.
+    std::size_t current_ AGUI_GUARDED_BY(mutex_) = 0;
+    bool lacks_file_ AGUI_GUARDED_BY(mutex_) = false; ///< The last make_file() failed.
+    std::string record_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::session

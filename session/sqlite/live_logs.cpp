@@ -151,8 +151,6 @@ std::optional<std::uint64_t> live_logs::first_file() const {
     return pins_.empty() ? std::nullopt : std::optional(pins_.begin()->first);
 }
 
-// The next two with the mutex held.
-
 void live_logs::pin(std::uint64_t file) { ++pins_[file]; }
 
 void live_logs::unpin(std::uint64_t& file) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/sqlite/journal.hpp"
 #include "session/sqlite/log_chunk.hpp"
 #include "session/store/store.hpp"
@@ -7,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -72,15 +72,16 @@ private:
         std::uint64_t latest_file = 0;
     };
 
-    void pin(std::uint64_t file);
-    void unpin(std::uint64_t& file) noexcept;
+    void pin(std::uint64_t file) AGUI_REQUIRES(mutex_);
+    void unpin(std::uint64_t& file) noexcept AGUI_REQUIRES(mutex_);
 
     journal& journal_;
-    mutable std::mutex mutex_;
-    std::unordered_map<std::int64_t, live_run> runs_;
-    std::vector<std::int64_t> due_;
-    std::map<std::uint64_t, std::size_t> pins_; ///< By file: how many of the numbers above name it.
-    std::string encoded_;
+    mutable mutex mutex_;
+    std::unordered_map<std::int64_t, live_run> runs_ AGUI_GUARDED_BY(mutex_);
+    std::vector<std::int64_t> due_ AGUI_GUARDED_BY(mutex_);
+    /// By file: how many of the numbers above name it.
+    std::map<std::uint64_t, std::size_t> pins_ AGUI_GUARDED_BY(mutex_);
+    std::string encoded_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::session

@@ -143,8 +143,8 @@ void sqlite_worker::run() noexcept {
 
 // False: closed, and nothing is left to do.
 bool sqlite_worker::take(work& next) {
-    std::unique_lock lock(mutex_);
-    await_work(lock);
+    const std::lock_guard lock(mutex_);
+    await_work();
     next.syncs.swap(syncs_);
     next.writes.swap(writes_);
     next.upkeep_due = std::exchange(upkeep_due_, false);
@@ -156,18 +156,18 @@ bool sqlite_worker::take(work& next) {
     return !closing_ || !next.syncs.empty() || !next.writes.empty() || next.read;
 }
 
-void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
-    const auto is_awaited = [this] {
+void sqlite_worker::await_work() {
+    const auto is_awaited = [this]() AGUI_REQUIRES(mutex_) {
         return !writes_.empty() || !reads_.empty() || closing_;
     };
     while (!is_awaited() && syncs_.empty() && !upkeep_due_ && !try_due_ && !log_.has_upkeep()) {
         sleeping_ = true;
-        wake_.wait(lock);
+        wake_.wait(mutex_);
         sleeping_ = false;
     }
     // One sync serves all that come within the window; they need not wake this thread.
     while (!syncs_.empty() && !is_awaited() &&
-           wake_.wait_until(lock, oldest_sync_ + settings_.group_window) ==
+           wake_.wait_until(mutex_, oldest_sync_ + settings_.group_window) ==
                std::cv_status::no_timeout) {
     }
 }

@@ -4,14 +4,13 @@
 #include "session/store/store.hpp"
 
 #include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -90,7 +89,7 @@ private:
 
     void run() noexcept;
     [[nodiscard]] bool take(work& next);
-    void await_work(std::unique_lock<std::mutex>& lock);
+    void await_work() AGUI_REQUIRES(mutex_);
     void enqueue(std::unique_ptr<store_job> job, bool is_read);
 
     void sync_now(std::vector<awaited_sync>& syncs) noexcept;
@@ -110,16 +109,16 @@ private:
     bool fails_ = false;               ///< The last transaction failed; the log says so once.
     std::atomic<bool> has_disk_{true}; ///< It took the last transaction.
 
-    std::mutex mutex_;
-    std::condition_variable wake_;
-    std::vector<awaited_sync> syncs_;
-    std::chrono::steady_clock::time_point oldest_sync_;
-    std::vector<std::unique_ptr<store_job>> writes_;
-    std::deque<std::unique_ptr<store_job>> reads_;
-    bool upkeep_due_ = true; ///< Also at the start.
-    bool try_due_ = false;
-    bool sleeping_ = false; ///< The thread is idle.
-    bool closing_ = false;
+    mutex mutex_;
+    condition wake_;
+    std::vector<awaited_sync> syncs_ AGUI_GUARDED_BY(mutex_);
+    std::chrono::steady_clock::time_point oldest_sync_ AGUI_GUARDED_BY(mutex_);
+    std::vector<std::unique_ptr<store_job>> writes_ AGUI_GUARDED_BY(mutex_);
+    std::deque<std::unique_ptr<store_job>> reads_ AGUI_GUARDED_BY(mutex_);
+    bool upkeep_due_ AGUI_GUARDED_BY(mutex_) = true; ///< Also at the start.
+    bool try_due_ AGUI_GUARDED_BY(mutex_) = false;
+    bool sleeping_ AGUI_GUARDED_BY(mutex_) = false; ///< The thread is idle.
+    bool closing_ AGUI_GUARDED_BY(mutex_) = false;
 
     std::jthread thread_; // Last: it uses all of the above.
 };

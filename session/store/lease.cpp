@@ -1,18 +1,9 @@
 #include "session/store/lease.hpp"
 
 #include <ctime>
-#include <mutex>
 #include <utility>
 
 namespace agui::session {
-
-namespace {
-
-// One for all leases, each of which takes it once or twice: a mutex in each would make every active
-// run larger.
-std::mutex handlers_mutex;
-
-} // namespace
 
 std::chrono::nanoseconds time_since_boot() noexcept {
     timespec now{};
@@ -22,7 +13,7 @@ std::chrono::nanoseconds time_since_boot() noexcept {
 
 void lease::on_lost(std::function<void()> handler) {
     {
-        const std::lock_guard lock(handlers_mutex);
+        const std::lock_guard lock(handlers_mutex_);
         const state now = state_.load(std::memory_order_acquire);
         if (now == state::held) {
             on_lost_.swap(handler); // What it was is destroyed without the lock.
@@ -37,7 +28,7 @@ void lease::on_lost(std::function<void()> handler) {
 
 bool lease::set_released() noexcept {
     std::function<void()> dropped; // Destroyed without the lock.
-    const std::lock_guard lock(handlers_mutex);
+    const std::lock_guard lock(handlers_mutex_);
     const state next = is_over() ? state::lost : state::released;
     state expected = state::held;
     if (!state_.compare_exchange_strong(expected, next, std::memory_order_acq_rel)) {
@@ -50,7 +41,7 @@ bool lease::set_released() noexcept {
 bool lease::set_lost() noexcept {
     std::function<void()> told;
     {
-        const std::lock_guard lock(handlers_mutex);
+        const std::lock_guard lock(handlers_mutex_);
         state expected = state::held;
         if (!state_.compare_exchange_strong(expected, state::lost, std::memory_order_acq_rel)) {
             return false;

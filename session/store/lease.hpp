@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <atomic>
@@ -95,7 +96,10 @@ private:
     const std::shared_ptr<const lease_term> term_;
     const bool found_orphans_;
     std::atomic<state> state_{state::held};
-    std::function<void()> on_lost_; ///< Under the mutex of all leases.
+    /// One for all leases, each of which takes it once or twice: a mutex in each would make every
+    /// active run larger.
+    inline static mutex handlers_mutex_;
+    std::function<void()> on_lost_ AGUI_GUARDED_BY(handlers_mutex_);
 };
 
 using lease_ptr = std::shared_ptr<lease>;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "session/base/error.hpp"
+#include "session/base/mutex.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/store/lease.hpp"
 #include "session/store/store.hpp"
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -39,10 +39,11 @@ private:
         std::int64_t run_number = 0;
         node_index first_own_message = no_node;
     };
-    mutable std::mutex mutex_;
+    mutable mutex mutex_;
     /// Each under the key of its lease.
-    std::map<std::reference_wrapper<const thread_key>, entry, std::less<thread_key>> holders_;
-    std::uint64_t last_token_ = 0;
+    std::map<std::reference_wrapper<const thread_key>, entry, std::less<thread_key>>
+        holders_ AGUI_GUARDED_BY(mutex_);
+    std::uint64_t last_token_ AGUI_GUARDED_BY(mutex_) = 0;
 };
 
 /// Releases the thread when the scope is left in any way, if `by` says so. What it refers to must

@@ -8,6 +8,7 @@
 #include "session/store/thread_views.hpp"
 
 #include "session/base/failpoint.hpp"
+#include "session/base/mutex.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +16,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -31,13 +31,13 @@ constexpr std::size_t attempts_max = 256;
 // A thread with its runs and its session events. Each entry has its own lock, so that copying a
 // long thread does not block calls on other threads.
 struct entry {
-    std::mutex mutex;
-    bool removed = false;
-    std::int64_t number = 0;
-    thread_record thread;
-    std::vector<run_record> runs;
-    std::vector<session_event> events;
-    std::vector<queued_request> queue;
+    agui::mutex mutex;
+    bool removed AGUI_GUARDED_BY(mutex) = false;
+    std::int64_t number AGUI_GUARDED_BY(mutex) = 0;
+    thread_record thread AGUI_GUARDED_BY(mutex);
+    std::vector<run_record> runs AGUI_GUARDED_BY(mutex);
+    std::vector<session_event> events AGUI_GUARDED_BY(mutex);
+    std::vector<queued_request> queue AGUI_GUARDED_BY(mutex);
 };
 
 // A run keeps its ids and its protocol, and its input digest unless another is given.
@@ -58,14 +58,15 @@ bool same_run(const Record& known, std::string_view run_id, std::string_view key
     return known.run_id == run_id || (!key.empty() && known.idempotency_key == key);
 }
 
-bool are_queued(const entry& target, const std::vector<std::int64_t>& numbers) {
-    return std::ranges::all_of(numbers, [&](std::int64_t number) {
+bool are_queued(const entry& target, const std::vector<std::int64_t>& numbers)
+    AGUI_REQUIRES(target.mutex) {
+    return std::ranges::all_of(numbers, [&](std::int64_t number) AGUI_REQUIRES(target.mutex) {
         return std::ranges::find(target.queue, number, &queued_request::number) !=
                target.queue.end();
     });
 }
 
-void store_changes(entry& target, const changes& change) {
+void store_changes(entry& target, const changes& change) AGUI_REQUIRES(target.mutex) {
     auto run = target.runs.end();
     if (change.run) {
         run = std::ranges::find(target.runs, change.run->number, &run_record::number);
@@ -407,8 +408,6 @@ private:
             target = known->second;
         } else {
             target = std::make_shared<entry>();
-            target->thread.key = key;
-            target->thread.agent_id = run.agent_id;
         }
         const std::lock_guard entry_lock(target->mutex);
         if (seen_version && *seen_version != target->thread.version) {
@@ -416,9 +415,11 @@ private:
         }
         if (known == threads_.end()) {
             target->number = ++thread_count_;
+            target->thread.key = key;
+            target->thread.agent_id = run.agent_id;
             target->thread.version = first_version(target->number);
         }
-        const auto is_taken = [&](const run_record& given) {
+        const auto is_taken = [&](const run_record& given) AGUI_REQUIRES(target->mutex) {
             return std::ranges::any_of(target->runs, [&](const run_record& known_run) {
                 return same_run(known_run, given.run_id, given.idempotency_key);
             });
@@ -496,17 +497,18 @@ private:
 
     result<thread_page> list_now(const thread_query& query);
 
-    mutable std::mutex mutex_;
-    std::map<thread_key, std::shared_ptr<entry>> threads_;
-    std::int64_t thread_count_ = 0;
-    std::int64_t run_count_ = 0;
+    mutable mutex mutex_;
+    std::map<thread_key, std::shared_ptr<entry>> threads_ AGUI_GUARDED_BY(mutex_);
+    std::int64_t thread_count_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::int64_t run_count_ AGUI_GUARDED_BY(mutex_) = 0;
     std::atomic<std::int64_t> queued_count_{0};
-    std::mutex attachments_mutex_;
-    std::map<thread_key, std::map<std::string, attachment>> attachments_; ///< By digest.
+    mutex attachments_mutex_;
+    std::map<thread_key, std::map<std::string, attachment>>
+        attachments_ AGUI_GUARDED_BY(attachments_mutex_); ///< By digest.
     const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
-    std::mutex attempts_mutex_; ///< Locked last.
-    std::deque<failed_attempt> attempts_;
+    mutex attempts_mutex_; ///< Locked last.
+    std::deque<failed_attempt> attempts_ AGUI_GUARDED_BY(attempts_mutex_);
 };
 
 result<thread_page> memory_store::list_now(const thread_query& query) {
@@ -526,14 +528,14 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
     }
     std::vector<std::pair<list_cursor, thread_summary>> found;
     for (const std::shared_ptr<entry>& candidate : candidates) {
-        const std::lock_guard lock(candidate->mutex);
-        const thread_record& thread = candidate->thread;
-        const list_cursor place{thread.updated_at, candidate->number};
-        const bool wanted = !candidate->removed && thread.archived == query.archived &&
-                            (!query.agent_id || thread.agent_id == *query.agent_id) &&
+        entry& known = *candidate;
+        const std::lock_guard lock(known.mutex);
+        const list_cursor place{known.thread.updated_at, known.number};
+        const bool wanted = !known.removed && known.thread.archived == query.archived &&
+                            (!query.agent_id || known.thread.agent_id == *query.agent_id) &&
                             (!start || place < *start);
         if (wanted) {
-            found.emplace_back(place, summary_of(thread));
+            found.emplace_back(place, summary_of(known.thread));
         }
     }
     std::ranges::sort(found, std::ranges::greater(), [](const auto& item) { return item.first; });
