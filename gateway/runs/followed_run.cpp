@@ -446,7 +446,8 @@ has_what_was_shown(session::store& store, std::int64_t run_number, const event_l
     co_return !page->empty() && page->front().json == log.event(last);
 }
 
-// True: the store cannot be read at the moment.
+// Sends the readers on, or ends their streams. Returns true if the store cannot be read at the
+// moment, and nothing was done.
 boost::asio::awaitable<bool> continue_once(
     run_core& core, const conversation_key& place, const session::run_record& run,
     std::shared_ptr<event_log> lost, const std::vector<std::string>& events

@@ -189,7 +189,7 @@ void add_pairs(json_line& line, pair_times times) {
     line.add("late_readers", times.late_readers);
 }
 
-// What the servers took: the second one, if there is one, is part of both figures of the first.
+// Memory and descriptors: of both servers together, and of the second one if there is one.
 struct peaks {
     pss_sampler::result all;
     std::optional<pss_sampler::result> second;

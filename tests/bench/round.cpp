@@ -275,7 +275,7 @@ private:
                    ? index > 0
                    : plan_.kind == stream_kind::pairs && index % 2 == 1;
     }
-    /// Who starts the run that this stream reads.
+    // The stream that starts the run that this one reads.
     [[nodiscard]] const stream& starter_of(std::size_t index) const {
         return plan_.kind == stream_kind::fanout ? streams_.front() : streams_[index - 1];
     }
