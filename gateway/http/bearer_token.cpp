@@ -11,6 +11,11 @@ bool bearer_token::accepts(std::string_view authorization) const {
     return !token_ || bearer_accepted(authorization, *token_);
 }
 
+bool bearer_token::is_set() const {
+    const std::lock_guard lock(mutex_);
+    return token_.has_value();
+}
+
 void bearer_token::replace(std::optional<std::string> token) {
     const std::lock_guard lock(mutex_);
     token_ = std::move(token);

@@ -21,6 +21,9 @@ public:
     /// True if no token is needed, or the value of the Authorization header carries it.
     [[nodiscard]] bool accepts(std::string_view authorization) const;
 
+    /// False: no request needs one.
+    [[nodiscard]] bool is_set() const;
+
     /// The former token is no longer valid.
     void replace(std::optional<std::string> token);
 

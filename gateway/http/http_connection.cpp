@@ -120,7 +120,7 @@ asio::awaitable<bool> http_connection::take_request() {
         co_return true;
     }
     if (has_body) {
-        const bool received = co_await read_body(request, framing);
+        const bool received = co_await read_body(request, framing, *target);
         if (!received) {
             co_return !std::holds_alternative<std::monostate>(reply_);
         }
@@ -286,6 +286,11 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     if (!match.target->open && !services_.token.accepts(token_in(request))) {
         refuse_token(request);
         return false;
+    }
+    if (services_.token.is_set()) { // Then the header is for this gateway alone.
+        std::erase_if(request.headers, [](const auto& each) {
+            return each.first == "authorization";
+        });
     }
     // This also prevents cross-site form posts: a form cannot send this type.
     if (match.target->json && !is_json(request)) {

@@ -126,7 +126,7 @@ private:
     void evict();
     [[nodiscard]] bool has_unread() const;
     [[nodiscard]] boost::asio::awaitable<bool>
-    read_body(http_request& request, const body_framing& framing);
+    read_body(http_request& request, const body_framing& framing, const route& target);
     [[nodiscard]] boost::asio::awaitable<bool>
     wait_for_memory(http_request& request, std::size_t length);
     void on_turn();

@@ -60,13 +60,15 @@ void http_connection::refuse_for_want_of_share() {
     );
 }
 
-asio::awaitable<bool>
-http_connection::read_body(http_request& request, const body_framing& framing) {
+asio::awaitable<bool> http_connection::read_body(
+    http_request& request, const body_framing& framing, const route& target
+) {
     boost::system::error_code ec; // If the peer has left, the next read shows it.
     const auto peer = socket_.remote_endpoint(ec).address();
+    // Another gateway sends the bodies of many clients.
     address_shares::share unfinished(
         services_.unfinished,
-        ec ? std::string() : client_of(peer, request, services_.trusted_proxies)
+        ec || target.peer ? std::string() : client_of(peer, request, services_.trusted_proxies)
     );
     const auto length = static_cast<std::size_t>(framing.length);
     request.memory = memory_share(&services_.memory, memory_use::small);

@@ -55,6 +55,32 @@ bool peer::is_down(time_point now) const {
     return !client_ || now < down_until_;
 }
 
+bool peer::answers(const asio::any_io_executor& executor) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (failures_ == 0) {
+            return client_ != nullptr;
+        }
+        if (probing_ || steady::now() < down_until_) {
+            return false;
+        }
+        probing_ = true;
+    }
+    asio::co_spawn(executor, ping(), [self = shared_from_this()](const std::exception_ptr&, bool) {
+        const std::lock_guard lock(self->mutex_);
+        self->probing_ = false;
+    });
+    return false;
+}
+
+asio::awaitable<bool> peer::ping() {
+    const auto self = shared_from_this();
+    const auto answer = co_await send(
+        runner::http_method::get, peer_ping_path, {}, ping_period_, in_pause::is_sent
+    );
+    co_return answer && (*answer)->status() == 204;
+}
+
 asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
     runner::http_method method, std::string_view path, std::string body,
     std::chrono::milliseconds time, in_pause what, bool* is_sent
@@ -81,11 +107,10 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
         co_return cannot_be_asked();
     }
     if (!*answer) {
-        const auto why = answer->error().what;
-        was_sent = why != runner::transport_failure::kind::connect &&
-                   why != runner::transport_failure::kind::tls;
-        if (why != runner::transport_failure::kind::cancelled) {
-            note_failure(answer->error().detail);
+        const runner::transport_failure& why = answer->error();
+        was_sent = !why.unsent;
+        if (why.what != runner::transport_failure::kind::cancelled) {
+            note_failure(why.detail);
         }
         co_return cannot_be_asked();
     }
@@ -95,13 +120,13 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
         note_failure("another process is at its address");
         co_return cannot_be_asked();
     }
-    if ((status == 408 || status == 413 || status == 503) &&
+    if ((status == 408 || status == 413 || status == 500 || status == 503) &&
         (**answer)->header("content-type").starts_with("application/json")) {
-        was_sent = false; // It has no room for this request.
+        was_sent = status == 500; // Otherwise it has no room for this request.
         note_answer();
         co_return cannot_be_asked();
     }
-    if (status != 200 && status != 204) { // A proxy, another version, or a gateway that is full.
+    if (status != 200 && status != 204) { // A proxy, or another version.
         note_failure("it answers with status " + std::to_string(status));
         co_return cannot_be_asked();
     }
@@ -184,15 +209,13 @@ void peer::cut_streams() {
 asio::awaitable<void> peer::ping_while_streaming(std::shared_ptr<change_signal> changed) {
     const auto self = shared_from_this();
     int missed = 0;
-    for (;;) {
-        co_await changed->wait_until(steady::now() + ping_period_);
+    for (auto next = steady::now() + ping_period_;;
+         next = std::max(next + ping_period_, steady::now())) {
+        co_await changed->wait_until(next);
         if (!has_streams()) {
             co_return;
         }
-        const auto answer = co_await send(
-            runner::http_method::get, peer_ping_path, {}, ping_period_, in_pause::is_sent
-        );
-        missed = answer && (*answer)->status() == 204 ? 0 : missed + 1;
+        missed = co_await ping() ? 0 : missed + 1;
         if (missed >= missed_max) {
             cut_streams();
             missed = 0;

@@ -37,6 +37,9 @@ public:
 
     /// True: it could not be asked a moment ago, or it is another process by now.
     [[nodiscard]] bool is_down(time_point now) const;
+    /// False: it has not answered the last time. Then it is pinged on `executor`, by one at a time
+    /// and after each pause, until it answers.
+    [[nodiscard]] bool answers(const boost::asio::any_io_executor& executor);
 
     /// Whether the pause after a failure ends a request before it is sent.
     enum class in_pause { is_refused, is_sent };
@@ -75,6 +78,7 @@ public:
 private:
     void note_failure(std::string_view reason);
     void note_answer();
+    [[nodiscard]] boost::asio::awaitable<bool> ping();
     [[nodiscard]] boost::asio::awaitable<void>
     ping_while_streaming(std::shared_ptr<change_signal> changed);
     [[nodiscard]] bool has_streams();
@@ -88,7 +92,8 @@ private:
 
     mutable mutex mutex_; ///< Also held during the calls of stream::cut_.
     time_point down_until_ AGUI_GUARDED_BY(mutex_){};
-    int failures_ AGUI_GUARDED_BY(mutex_) = 0; ///< Since the last answer.
+    int failures_ AGUI_GUARDED_BY(mutex_) = 0;     ///< Since the last answer.
+    bool probing_ AGUI_GUARDED_BY(mutex_) = false; ///< answers() pings.
     log_interval unreachable_ AGUI_GUARDED_BY(mutex_){std::chrono::minutes(1)};
     std::list<stream*> streams_ AGUI_GUARDED_BY(mutex_);
     /// Told when no stream is left; null: no ping runs.

@@ -71,6 +71,10 @@ peer_client::open(std::int64_t gateway, asked_run run, std::uint64_t after) {
     if (!to) {
         co_return to.error();
     }
+    // All that follow runs of that gateway would try at once, and read nothing meanwhile.
+    if (!(*to)->answers(co_await asio::this_coro::executor)) {
+        co_return failure{errc::store_unavailable, "the gateway that has the run cannot be asked"};
+    }
     const peer_request what{
         .key = std::move(run.key),
         .run_id = std::move(run.run_id),
@@ -193,10 +197,9 @@ peer_client::pass(std::int64_t gateway, client_request request) {
     if (!to) {
         co_return unreached();
     }
-    // Some are for the next gateway of a request, and nothing here reads a client's; and the other
-    // gateway need not know who the client is: the principal is found.
+    // Some are for the next gateway of a request, and nothing here reads a client's.
     std::erase_if(request.headers, [](const auto& header) {
-        return header.first.starts_with(peer_header_prefix) || header.first == "authorization";
+        return header.first.starts_with(peer_header_prefix);
     });
     std::string message = write_passed(request, std::chrono::steady_clock::now());
     std::string().swap(request.body);
@@ -218,7 +221,7 @@ peer_client::pass(std::int64_t gateway, client_request request) {
 
 asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywhere(
     session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
-    std::string owners_run, std::chrono::steady_clock::time_point asked
+    std::chrono::steady_clock::time_point asked
 ) {
     auto others = co_await store_.other_gateways();
     if (!others) {
@@ -234,7 +237,6 @@ asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywh
         }
         const bool is_owner = each.number == owner;
         peer_request what{.key = key, .run_id = run_id};
-        what.only_while = is_owner ? owners_run : std::string();
         what.age = age_of(asked);
         auto to = known(each.number);
         if (!to) {

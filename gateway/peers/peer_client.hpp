@@ -38,7 +38,7 @@ public:
     pass(std::int64_t gateway, client_request request) override;
     [[nodiscard]] boost::asio::awaitable<result<stopped_everywhere>> stop_everywhere(
         session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
-        std::string owners_run, std::chrono::steady_clock::time_point asked
+        std::chrono::steady_clock::time_point asked
     ) override;
 
 private:

@@ -92,9 +92,6 @@ std::string write_peer_request(const peer_request& what) {
     if (what.run_number != 0) {
         body["runNumber"] = what.run_number;
     }
-    if (!what.only_while.empty()) {
-        body["onlyWhile"] = what.only_while;
-    }
     if (what.age.count() != 0) {
         body["age"] = what.age.count();
     }
@@ -115,9 +112,9 @@ result<peer_request> read_peer_request(std::string_view body) {
     const bool is_sound =
         read_text(*fields, "principal", what.key.principal) &&
         read_text(*fields, "threadId", what.key.thread_id) && read_text(*fields, "runId", run_id) &&
-        read_wish(*fields, what.wish) && read_text(*fields, "onlyWhile", what.only_while) &&
-        read_number(*fields, "runNumber", what.run_number) && read_number(*fields, "age", age) &&
-        read_number(*fields, "after", what.after) && read_number(*fields, "stream", what.stream);
+        read_wish(*fields, what.wish) && read_number(*fields, "runNumber", what.run_number) &&
+        read_number(*fields, "age", age) && read_number(*fields, "after", what.after) &&
+        read_number(*fields, "stream", what.stream);
     if (!is_sound || age < 0) {
         return unreadable();
     }

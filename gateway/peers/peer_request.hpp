@@ -44,7 +44,6 @@ struct peer_request {
     std::int64_t run_number = 0; ///< Of a log: the run's number in the store; 0: not known.
     std::uint64_t after = 0;     ///< Of a log: the entries after this one are wanted.
     stop_wish wish = stop_wish::cancelled;
-    std::string only_while{}; ///< A stop is without effect once that run is over; empty: never.
     std::chrono::milliseconds age{0}; ///< Of a stop: how long ago the client asked for it.
     std::int64_t stream = 0; ///< Of a log and the leaving of it: the asking gateway's own number.
 };

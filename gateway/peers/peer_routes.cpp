@@ -62,8 +62,7 @@ asio::awaitable<handler_reply>
 stop(const peer_services& here, const http_request& request, peer_request what) {
     http_reply reply;
     const stopped_here met = co_await here.runs.stop_here(
-        std::move(what.key), std::move(what.run_id), what.wish, request.received - what.age,
-        std::move(what.only_while)
+        std::move(what.key), std::move(what.run_id), what.wish, request.received - what.age
     );
     reply.body = write_stopped(met);
     co_return reply;

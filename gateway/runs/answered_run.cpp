@@ -7,12 +7,16 @@
 #include "session/history/shown_messages.hpp"
 #include "translator/agui/projected_events.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <exception>
 #include <set>
 #include <string>
 #include <utility>
@@ -133,24 +137,59 @@ std::vector<std::string> end_unstored(
 
 namespace {
 
+// How often the end of a run elsewhere is looked for, or the store is asked again.
+constexpr std::chrono::milliseconds look_again{500};
+
+boost::asio::awaitable<void> wait_to_look_again() {
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, look_again);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
+bool may_be_asked_again(run_core& core, const conversation_key& place, const failure& why) {
+    return why.code == errc::store_unavailable && core.store_of(place).is_shared();
+}
+
+// True: the log is ended. False: the run that answers is not over, or the store cannot say.
+boost::asio::awaitable<bool> end_once(
+    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
+) {
+    if (core.store_of(place).is_shared()) {
+        const auto answer = co_await find_run(core, place, run.answered_by);
+        if (!answer || (*answer && (*answer)->place == run_place::elsewhere)) {
+            co_return false;
+        }
+    }
+    translator::agui_translator writer(log, core.translation_of(place, run.protocol));
+    writer.resume({place.thread.thread_id, run.run_id, run.parent_run_id}, {});
+    const auto written = co_await write_answered_end(core, place, run.answered_by, writer);
+    if (written) {
+        log.publish_end();
+        co_return true;
+    }
+    if (may_be_asked_again(core, place, written.error())) {
+        co_return false;
+    }
+    end_unstored(core, place, run, log, [&](translator::agui_translator& other) {
+        other.fail(to_string(written.error().code), written.error().detail);
+    });
+    co_return true;
+}
+
+// Until the log is ended, or nobody reads it any more.
 boost::asio::awaitable<void> end_later(
     std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<live_run> active,
-    std::shared_ptr<event_log> log, std::unique_ptr<translator::agui_translator> writer,
-    session::run_record run
+    std::weak_ptr<event_log> answered, session::run_record run
 ) {
     if (active) {
         co_await active->ended().wait();
-    } else {
-        (void)co_await wait_for_end_elsewhere(*core, place, run.answered_by);
+        active.reset();
     }
-    const auto written = co_await write_answered_end(*core, place, run.answered_by, *writer);
-    if (written) {
-        log->publish_end();
-        co_return;
+    for (;;) {
+        if (const auto log = answered.lock(); !log || co_await end_once(*core, place, run, *log)) {
+            co_return;
+        }
+        co_await wait_to_look_again();
     }
-    end_unstored(*core, place, run, *log, [&](translator::agui_translator& other) {
-        other.fail(to_string(written.error().code), written.error().detail);
-    });
 }
 
 } // namespace
@@ -161,11 +200,9 @@ answered_log(run_core& core, const conversation_key& place, const session::run_r
     event_log::settings options;
     options.budget = core.services.memory;
     auto log = std::make_shared<event_log>(executor, options);
-    auto writer = std::make_unique<translator::agui_translator>(
-        *log, core.translation_of(place, run.protocol)
-    );
-    writer->set_time(run.started_at);
-    writer->start({place.thread.thread_id, run.run_id, run.parent_run_id});
+    translator::agui_translator writer(*log, core.translation_of(place, run.protocol));
+    writer.set_time(run.started_at);
+    writer.start({place.thread.thread_id, run.run_id, run.parent_run_id});
     auto active = core.registry.active(place);
     if (active && active->record().run_id != run.answered_by) {
         active.reset();
@@ -177,15 +214,16 @@ answered_log(run_core& core, const conversation_key& place, const session::run_r
     }
     if (active || is_elsewhere) {
         boost::asio::co_spawn(
-            executor,
-            end_later(
-                core.shared_from_this(), place, std::move(active), log, std::move(writer), run
-            ),
-            boost::asio::detached
+            executor, end_later(core.shared_from_this(), place, std::move(active), log, run),
+            [left = std::weak_ptr(log)](const std::exception_ptr& thrown) {
+                if (const auto log = left.lock(); thrown && log) {
+                    log->cut_off_readers();
+                }
+            }
         );
         co_return log;
     }
-    const auto written = co_await write_answered_end(core, place, run.answered_by, *writer);
+    const auto written = co_await write_answered_end(core, place, run.answered_by, writer);
     if (!written) {
         co_return written.error();
     }

@@ -118,6 +118,7 @@ void chat_stream::read_whole(std::size_t max_bytes, batch& out) {
 void chat_stream::take_events(std::size_t max_bytes, batch& out) {
     events_.read(max_bytes, read_);
     out.ended = read_.ended;
+    out.cut_off = read_.cut_off;
     std::string_view rest = read_.bytes;
     while (!rest.empty()) {
         record_head head;

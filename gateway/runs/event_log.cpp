@@ -274,6 +274,18 @@ void event_log::hand_back() {
     handed_back_ = true; // Its end wakes them.
 }
 
+void event_log::cut_off_readers() {
+    resumptions ready;
+    {
+        const std::lock_guard lock(mutex_);
+        cuts_off_ = true;
+        ended_ = true;
+        share_.shrink_to(held_bytes_);
+        take_waiters(ready);
+    }
+    resume(ready);
+}
+
 void event_log::continue_in(std::shared_ptr<event_log> next) {
     resumptions ready;
     {

@@ -127,6 +127,10 @@ public:
     /// which has everything that they were shown, with the same numbers.
     void continue_in(std::shared_ptr<event_log> next);
 
+    /// Ends the log because this process cannot show the rest: its readers are cut off, and may ask
+    /// for it with the number of what they have seen.
+    void cut_off_readers();
+
     /// Its readers in other processes, who read entries, look there for the rest, which another one
     /// will have. To be called before the end that other readers get.
     void hand_back();
@@ -172,6 +176,8 @@ public:
 
     /// Where readers go on that read() has given nothing; null: they wait here.
     [[nodiscard]] std::shared_ptr<event_log> continuation() const;
+    /// True: readers that have seen all of it are to be cut off.
+    [[nodiscard]] bool cuts_readers_off() const;
 
     /// The approximate number of bytes that are still to be read in that form.
     [[nodiscard]] std::size_t backlog_bytes(const cursor& at, const stream_form& form) const;
@@ -291,6 +297,7 @@ private:
     bool failed_ AGUI_GUARDED_BY(mutex_) = false;
     bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
     bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
+    bool cuts_off_ AGUI_GUARDED_BY(mutex_) = false;
     bool joins_deltas_ AGUI_GUARDED_BY(mutex_) = false;
     std::vector<waiter*> waiters_ AGUI_GUARDED_BY(mutex_);
     std::size_t readers_ AGUI_GUARDED_BY(mutex_) = 0;

@@ -134,7 +134,12 @@ bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes,
             form.end_event(json_at, out);
         }
     }
-    return ended_ && all_read;
+    return ended_ && all_read && !cuts_off_;
+}
+
+bool event_log::cuts_readers_off() const {
+    const std::lock_guard lock(mutex_);
+    return cuts_off_;
 }
 
 void event_log::read_entries(cursor& at, std::size_t max_bytes, stored_entries& out) {

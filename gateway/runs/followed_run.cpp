@@ -90,6 +90,7 @@ read_on(session::store& store, std::int64_t run_number, event_log& log, std::uin
 
 struct seen {
     bool is_over = false;              ///< The log is complete, or can never be.
+    bool has_no_memory = false;        ///< Then it cannot be shown here; `is_over` does not count.
     std::int64_t gateway = 0;          ///< Which has the run; 0: none that is known.
     std::shared_ptr<event_log> rest{}; ///< Another log that has the rest; null: there is none.
 };
@@ -109,10 +110,10 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
         co_return seen{.is_over = true}; // It was withdrawn.
     }
     if ((*known)->place == run_place::here) {
-        co_return seen{.is_over = true, .gateway = 0, .rest = std::move((*known)->log)};
+        co_return seen{.is_over = true, .rest = std::move((*known)->log)};
     }
     if ((*known)->record.number == 0) {
-        co_return seen{.is_over = false, .gateway = (*known)->gateway};
+        co_return seen{.gateway = (*known)->gateway};
     }
     run = std::move((*known)->record);
     if (run.answered_by.empty()) {
@@ -120,8 +121,14 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
     }
     auto answered = co_await answered_log(core, place, run);
     const bool is_away = !answered && answered.error().code == errc::store_unavailable;
-    co_return seen{
-        .is_over = !is_away, .gateway = 0, .rest = answered ? std::move(*answered) : nullptr
+    co_return seen{.is_over = !is_away, .rest = answered ? std::move(*answered) : nullptr};
+}
+
+// What is known once the store could not be read.
+seen unread(const failure& why) {
+    return {
+        .is_over = why.code != errc::store_unavailable,
+        .has_no_memory = why.code == errc::overloaded
     };
 }
 
@@ -144,9 +151,11 @@ boost::asio::awaitable<seen> find_and_read(
     // After the run was looked up, so that nothing is missed that came before its end.
     const auto read = co_await read_on(core.store_of(place), run.number, log, own_events);
     if (!read) {
-        co_return seen{.is_over = read.error().code != errc::store_unavailable};
+        co_return unread(read.error());
     }
-    co_return seen{is_gone || has_ended || !*read, is_gone ? 0 : (*known)->gateway};
+    co_return seen{
+        .is_over = is_gone || has_ended || !*read, .gateway = is_gone ? 0 : (*known)->gateway
+    };
 }
 
 // Looks at a run that no gateway shows, again and again.
@@ -161,12 +170,11 @@ public:
             const std::uint64_t before = log.last_sequence();
             const auto read = co_await read_on(core.store_of(place), run.number, log, own_events_);
             if (!read || !*read) {
-                const bool is_away = !read && read.error().code == errc::store_unavailable;
-                co_return seen{.is_over = !is_away};
+                co_return read ? seen{.is_over = true} : unread(read.error());
             }
             if (!ends_a_run(last_event(log))) {
                 find_at_ = log.last_sequence() > before ? now + find_again : find_at_;
-                co_return seen{.is_over = false, .gateway = gateway_};
+                co_return seen{.gateway = gateway_};
             }
         }
         seen found = co_await find_and_read(core, place, run, log, own_events_);
@@ -198,13 +206,21 @@ void end_followed(
     ));
 }
 
+// The run goes on, and readers that come back may find what is missing here.
+void cut_off(run_core& core, const session::run_record& run, event_log& log) {
+    log.set_readers_handler({});
+    core.registry.share_log(run.number, nullptr);
+    log.cut_off_readers();
+}
+
 // Messages from a log's readers to its follower. Used on the log's executor.
 struct following {
     following(const boost::asio::any_io_executor& executor, std::uint64_t own)
         : changed(std::make_shared<change_signal>(executor)), own_events(own) {}
     /// What is read at the moment; it is destroyed only after this was reset.
     entry_reader* reader = nullptr;
-    session::leaving how = session::leaving::left; ///< The last reader, if there was one.
+    /// The last reader; if there was none, nobody has left.
+    session::leaving how = session::leaving::cut_off;
     const std::shared_ptr<change_signal> changed;
     const std::uint64_t own_events; ///< What the log had before.
 
@@ -222,10 +238,10 @@ struct following {
 
 // What follows a stream of entries.
 enum class outcome {
-    complete, ///< The log has ended.
-    hopeless, ///< It can never be complete.
-    go_on,    ///< There is more where it came from.
-    look,     ///< The store has to say where the rest is, or has it.
+    complete,  ///< The log has ended.
+    no_memory, ///< It has become too large.
+    go_on,     ///< There is more where it came from.
+    look,      ///< The store has to say where the rest is, or has it.
 };
 
 // Appends the received entries.
@@ -237,7 +253,7 @@ outcome add(run_core& core, const session::run_record& run, event_log& log, run_
         log.show_restored();
     }
     if (log.outgrown(SIZE_MAX)) {
-        return outcome::hopeless;
+        return outcome::no_memory;
     }
     if (next.end != entries_end::ended) {
         return outcome::go_on;
@@ -341,8 +357,13 @@ boost::asio::awaitable<void> follow(
                 co_return; // Nobody reads it any more, or it has ended.
             }
             pass_failpoint("follow.look");
-            const seen now = came == outcome::hopeless ? seen{.is_over = true}
-                                                       : co_await out.look(*core, place, run, *log);
+            const seen now = came == outcome::no_memory
+                                 ? seen{.has_no_memory = true}
+                                 : co_await out.look(*core, place, run, *log);
+            if (now.has_no_memory) {
+                cut_off(*core, run, *log);
+                co_return;
+            }
             if (now.is_over) {
                 log->set_readers_handler({});
                 if (now.rest) {
@@ -398,8 +419,7 @@ boost::asio::awaitable<result<void>> follow_run(
         [core = core.shared_from_this(), place, run,
          followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
             if (const auto left = followed.lock(); thrown && left) {
-                left->set_readers_handler({});
-                end_followed(*core, place, run, *left);
+                cut_off(*core, run, *left);
             }
         }
     );

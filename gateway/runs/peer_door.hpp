@@ -118,12 +118,11 @@ public:
     };
     /// Cancels at all other gateways at once, which keep the stop for a request that comes later.
     /// Without a runId, what they have received after `asked` is not meant.
-    /// `owner` is the one that has the thread, for its run `owners_run`, after whose end the stop
-    /// is without effect there; 0: none. Waits for the end of that run, and for the others only
-    /// briefly. Fails only if the store cannot say which there are.
+    /// `owner` is the one that has the thread; 0: none. Waits for the end of its run, and for the
+    /// others only briefly. Fails only if the store cannot say which there are.
     [[nodiscard]] virtual boost::asio::awaitable<result<stopped_everywhere>> stop_everywhere(
         session::thread_key key, std::optional<std::string> run_id, std::int64_t owner,
-        std::string owners_run, std::chrono::steady_clock::time_point asked
+        std::chrono::steady_clock::time_point asked
     ) = 0;
 };
 

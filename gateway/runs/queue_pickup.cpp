@@ -69,6 +69,8 @@ boost::asio::awaitable<bool> wait_here(
             log_level::error, "a message of another process waits for an agent that is not here",
             {{"thread", left.key.thread_id}, {"agent", left.request.agent_id}}
         );
+        // Another process may have it. If the store refuses, it is left when this process ends.
+        (void)co_await core->services.store.leave_queued(left.request.number);
         co_return false;
     }
     request.what = requested_by(left, core->services.time.now());

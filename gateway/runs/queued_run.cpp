@@ -185,7 +185,7 @@ private:
             }
             co_await watch.wait_until(steady_clock::now() + look_again);
         }
-        co_await end_answered(run.answered_by);
+        co_await end_answered(run.answered_by, watch);
     }
 
     // How long a hand-off still holds the queue: its calls are open, and nobody has sent a message
@@ -287,13 +287,18 @@ private:
         if (pass->failed) {
             co_await fail(*pass->failed);
         } else {
-            co_await end_answered(pass->run_id);
+            co_await end_answered(pass->run_id, watch);
         }
         co_return true;
     }
 
-    boost::asio::awaitable<void> end_answered(const std::string& answered_by) {
-        const auto written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+    boost::asio::awaitable<void>
+    end_answered(const std::string& answered_by, run_registry::watch& watch) {
+        auto written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+        while (!written && may_be_written_later(written.error())) {
+            co_await watch.wait_until(steady_clock::now() + look_again);
+            written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+        }
         if (!written) {
             end_with_failure(written.error());
             co_return;
@@ -303,6 +308,12 @@ private:
         }
         waiting_->log->publish_end();
         over();
+    }
+
+    // The message is answered, whatever the database says at the moment.
+    [[nodiscard]] bool may_be_written_later(const failure& why) const {
+        return why.code == errc::store_unavailable && store().is_shared() &&
+               !core_->registry.draining() && !request_->arrival->stopped();
     }
 
     boost::asio::awaitable<void> withdraw() {

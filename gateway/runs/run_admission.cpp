@@ -64,6 +64,17 @@ elsewhere(const accepted_run::admitted& request, const session::queued_request& 
     return waits.gateway == store.gateway_number() ? 0 : waits.gateway;
 }
 
+// What waits here is withdrawn, taken and found by this process alone. False: it is not as it was
+// read.
+boost::asio::awaitable<result<bool>>
+take_over(const accepted_run::admitted& request, const session::queued_request& own) {
+    session::store& store = request.core->store_of(request.place);
+    if (own.gateway == store.gateway_number()) {
+        co_return true;
+    }
+    co_return co_await store.take_over_queued(own.number, own.gateway);
+}
+
 // Looks for what an earlier process has left in the thread's queue: this request, or others. If it
 // is this one, no run takes its messages until it waits (queue_turn).
 boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& request) {
@@ -97,6 +108,14 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
             };
         }
         if (!by_key) {
+            const auto taken = co_await take_over(request, *own);
+            if (!taken) {
+                co_return taken.error();
+            }
+            if (!*taken) {
+                request.queue_turn.reset();
+                continue;
+            }
             request.queued = std::move(*own);
             co_return result<void>();
         }

@@ -280,16 +280,10 @@ run_service::find_here(thread_key key, std::string run_id, std::int64_t run_numb
 
 boost::asio::awaitable<stopped_here> run_service::stop_here(
     thread_key key, std::optional<std::string> run_id, stop_wish wish,
-    std::chrono::steady_clock::time_point asked, std::string only_while
+    std::chrono::steady_clock::time_point asked
 ) {
     const std::shared_ptr<run_core> core = core_;
     conversation_key place{std::move(key), false};
-    if (!only_while.empty()) {
-        const auto active = core->registry.active(place);
-        if (!active || active->record().run_id != only_while) {
-            co_return stopped_here(); // The stop has been on its way for long.
-        }
-    }
     if (wish != stop_wish::cancelled) {
         const bool if_left = wish == stop_wish::superseded_if_left;
         co_return co_await supersede_here(core, std::move(place), std::move(run_id), if_left);

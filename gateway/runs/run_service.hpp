@@ -101,10 +101,10 @@ public:
     find_here(session::thread_key key, std::string run_id, std::int64_t run_number);
 
     /// As cancel(), for what was received until `asked`; or stops the active run only, if it is to
-    /// be superseded. Without effect if `only_while` names a run that is not active any more.
+    /// be superseded.
     [[nodiscard]] boost::asio::awaitable<stopped_here> stop_here(
         session::thread_key key, std::optional<std::string> run_id, stop_wish wish,
-        std::chrono::steady_clock::time_point asked, std::string only_while = {}
+        std::chrono::steady_clock::time_point asked
     );
 
     /// Returns the record of the run once it has ended. errc::not_found: the thread has no such

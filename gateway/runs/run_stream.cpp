@@ -27,6 +27,7 @@ void run_stream::open(boost::asio::any_io_executor executor) {
 void run_stream::read(std::size_t max_bytes, batch& out) {
     out.bytes.clear();
     out.ended = log_->read(at_, form_, max_bytes, out.bytes);
+    out.cut_off = out.bytes.empty() && log_->cuts_readers_off();
     if (auto continued = out.bytes.empty() ? log_->continuation() : nullptr) {
         go_on_in(std::move(continued));
     } else if (out.ended && next_) {

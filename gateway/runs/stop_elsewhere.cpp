@@ -63,9 +63,7 @@ boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
         }
     }
     // A request that is to become a run may be on its way to any of them, or wait there.
-    const auto all = co_await peers->stop_everywhere(
-        place.thread, run_id, owner, there && !run_id ? there->run_id : std::string(), asked
-    );
+    const auto all = co_await peers->stop_everywhere(place.thread, run_id, owner, asked);
     if (!all) {
         co_return all.error();
     }

@@ -28,7 +28,8 @@ struct transport_failure {
         cancelled,
     };
     kind what = kind::connect;
-    std::string detail; ///< For the log only.
+    std::string detail;  ///< For the log only.
+    bool unsent = false; ///< Certainly nothing of the request was written to a connection.
 };
 
 [[nodiscard]] std::string_view to_string(transport_failure::kind kind) noexcept;

@@ -239,6 +239,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange_once(
         };
     }
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
+    bool unsent = true;
     if (origin->settings.reuse_connections) {
         auto idle = connection_pool::of(executor).take(origin->id);
         if (idle) {
@@ -252,12 +253,15 @@ asio::awaitable<http_transport::outcome> http_transport::exchange_once(
             if (!exchange->stale()) {
                 co_return done.error();
             }
+            unsent = false;
         }
     }
     auto exchange = std::make_unique<http_exchange>(executor, origin);
     const transport_result<void> connected = co_await exchange->connect();
     if (!connected) {
-        co_return connected.error();
+        transport_failure why = connected.error();
+        why.unsent = unsent;
+        co_return why;
     }
     const transport_result<void> done = co_await exchange->perform(head, request.body);
     if (!done) {

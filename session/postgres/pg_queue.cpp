@@ -38,6 +38,8 @@ constexpr const char* left_requests =
     "FROM agui.queued_requests q JOIN agui.threads t ON t.id = q.thread "
     "WHERE q.gateway IN (0, $2) AND q.number <> ALL ($3) "
     "ORDER BY q.number LIMIT $1 FOR UPDATE OF q SKIP LOCKED";
+constexpr const char* left_request_of =
+    "SELECT FROM agui.queued_requests WHERE number = $1 AND gateway = $2 FOR UPDATE";
 constexpr const char* own_number = AGUI_PG_OWN("$1");
 constexpr const char* claim_requests =
     "UPDATE agui.queued_requests SET gateway = $1 WHERE number = ANY($2)";
@@ -143,6 +145,24 @@ asio::awaitable<std::vector<left_request>> claim_in(
     co_return claimed;
 }
 
+asio::awaitable<result<bool>>
+take_over_in(pg_transaction& in, std::int64_t number, std::int64_t from, std::int64_t gateway) {
+    pg_batch look;
+    look.emplace_back(left_request_of, number, from);
+    look.emplace_back(own_number, gateway);
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    if (found.at(1).empty()) {
+        co_return failure{errc::store_unavailable, "the leases of this server were lost", {}, {}};
+    }
+    if (found.at(0).empty()) {
+        co_return false;
+    }
+    pg_batch writes;
+    writes.emplace_back(claim_requests, gateway, std::vector<std::int64_t>{number});
+    co_await in.commit(std::move(writes));
+    co_return true;
+}
+
 } // namespace
 
 asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
@@ -170,6 +190,13 @@ pg_threads::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
         [&](pg_transaction& in) {
             return claim_in(in, parts_.gateway.id(), known, limit, parts_.shared.log);
         }
+    );
+}
+
+asio::awaitable<result<bool>> pg_threads::take_over_queued(std::int64_t number, std::int64_t from) {
+    co_return co_await transact<result<bool>>(
+        parts_.shared.pool, parts_.shared.patience, {},
+        [&](pg_transaction& in) { return take_over_in(in, number, from, parts_.gateway.id()); }
     );
 }
 

@@ -58,6 +58,8 @@ public:
 
     [[nodiscard]] boost::asio::awaitable<std::vector<left_request>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit);
+    [[nodiscard]] boost::asio::awaitable<result<bool>>
+    take_over_queued(std::int64_t number, std::int64_t from);
     [[nodiscard]] boost::asio::awaitable<void> leave_queued(std::int64_t number);
 
     /// The rows that are left are for pg_upkeep::erase_removed().

@@ -425,6 +425,13 @@ postgres_store::claim_queued(std::vector<std::int64_t> known, std::size_t limit)
     co_return claimed;
 }
 
+asio::awaitable<result<bool>>
+postgres_store::take_over_queued(std::int64_t number, std::int64_t from) {
+    return on_store<bool>([this, number, from]() -> asio::awaitable<result<bool>> {
+        co_return co_await threads_.take_over_queued(number, from);
+    });
+}
+
 asio::awaitable<result<void>> postgres_store::leave_queued(std::int64_t number) {
     return on_store<void>([this, number]() -> asio::awaitable<result<void>> {
         co_await threads_.leave_queued(number);

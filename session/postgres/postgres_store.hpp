@@ -85,6 +85,8 @@ public:
     boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
     boost::asio::awaitable<result<std::vector<left_request>>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit) override;
+    boost::asio::awaitable<result<bool>>
+    take_over_queued(std::int64_t number, std::int64_t from) override;
     boost::asio::awaitable<result<void>> leave_queued(std::int64_t number) override;
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit
     ) override;

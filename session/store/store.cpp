@@ -11,6 +11,12 @@ store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
     co_return std::vector<left_request>();
 }
 
+asio::awaitable<result<bool>> store::take_over_queued(std::int64_t number, std::int64_t from) {
+    (void)number;
+    (void)from;
+    co_return true;
+}
+
 asio::awaitable<result<void>> store::leave_queued(std::int64_t number) {
     (void)number;
     co_return result<void>();

@@ -338,6 +338,10 @@ public:
     /// gone.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<left_request>>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit);
+    /// From here on this process lets the request wait that `from` did (queued_request::gateway).
+    /// False: by now another one does, or it is not in the queue any more.
+    [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
+    take_over_queued(std::int64_t number, std::int64_t from);
     /// Leaves a request in its queue to other processes (claim_queued()), because this one is to
     /// end.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> leave_queued(std::int64_t number);

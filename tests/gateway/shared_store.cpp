@@ -348,6 +348,16 @@ public:
         }
         co_return claimed;
     }
+    asio::awaitable<result<bool>>
+    take_over_queued(std::int64_t number, std::int64_t from) override {
+        const std::lock_guard lock(hub_->mutex);
+        const auto found = hub_->queued.find(number);
+        if (found == hub_->queued.end() || found->second.second != from) {
+            co_return false;
+        }
+        found->second.second = gateway_;
+        co_return true;
+    }
     asio::awaitable<result<void>> leave_queued(std::int64_t number) override {
         const std::lock_guard lock(hub_->mutex);
         if (const auto found = hub_->queued.find(number); found != hub_->queued.end()) {

@@ -122,6 +122,7 @@ protected:
         for (std::size_t i = 0; i < servers.size(); ++i) {
             gateway::server_options own = options;
             own.store = common->open();
+            numbers[i] = own.store->gateway_number();
             servers[i] = std::make_unique<gateway::server>(settings, std::move(own));
             ports[i] = servers[i]->start();
         }
@@ -186,6 +187,7 @@ protected:
     shared_store* fake = nullptr;
     std::array<std::unique_ptr<gateway::server>, 2> servers;
     std::array<std::uint16_t, 2> ports{};
+    std::array<std::int64_t, 2> numbers{}; ///< session::store::gateway_number()
 };
 
 class TwoGateways : public TwoGatewaysOfOneProcess,

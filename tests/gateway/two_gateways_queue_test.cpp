@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -55,17 +56,29 @@ protected:
     }
 
     /// As a process does that has that store.
-    static std::int64_t enqueue_at(session::store& at, const std::string& run_id) {
+    static std::int64_t enqueue_at(
+        session::store& at, const std::string& run_id, const std::string& agent = "default"
+    ) {
         session::queued_request row;
         session::message& message = row.messages.emplace_back();
         message.id = run_id + "-u";
         message.role = session::role::user;
         message.content = run_id;
         row.run_id = run_id;
-        row.agent_id = "default";
+        row.agent_id = agent;
         row.protocol = "1.1";
         row.queued_at = 1;
         return outcome_of(at.enqueue({"", "t"}, row, {100, 1'000'000})).value();
+    }
+
+    /// The gateway that lets it wait; 0: none does.
+    std::int64_t waits_with(std::string_view run_id) {
+        for (const session::queued_request& each : outcome_of(third->queued(key)).value()) {
+            if (each.run_id == run_id) {
+                return each.gateway;
+            }
+        }
+        return 0;
     }
 
     const session::thread_key key{"", "t"};
@@ -365,6 +378,65 @@ TEST_P(TwoGatewaysQueue, AMessageThatADrainHandsBackIsAnsweredWhereItsClientIs) 
     ASSERT_TRUE(model.wait_for_calls(2));
     model.answer({.text = "Two"});
     EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Two"), Not(HasSubstr("RUN_ERROR"))));
+}
+
+// A rolling restart is enough for that.
+TEST_P(TwoGatewaysQueue, AMessageThatWasLeftAndIsSentAgainBelongsToWhereItCame) {
+    const auto first = start_with_run();
+    auto at_a = open(a(), post("/agui", body_of("s")));
+    servers[0]->request_stop();
+    ASSERT_TRUE(comes_true([&] { return waits_with("s") != numbers[0]; }));
+    const auto at_b = open(b(), post("/agui", body_of("s")));
+
+    EXPECT_TRUE(comes_true([&] { return waits_with("s") == numbers[1]; }));
+    const raw_reply reply = ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"s"})"));
+
+    EXPECT_EQ(reply.body, R"({"cancelled":true})");
+    EXPECT_THAT(rest_of(*at_b), HasSubstr("user_stop"));
+    EXPECT_THAT(queued(), IsEmpty());
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    EXPECT_EQ(model.calls(), 1U);
+}
+
+TEST_P(TwoGatewaysQueue, AMessageForAnAgentThatIsNotHereIsLeftToOthers) {
+    const auto first = start_with_run();
+    auto fourth = common->open();
+    enqueue_at(*fourth, "s", "another agent");
+    const std::int64_t number = outcome_of(third->queued(key)).value().at(0).number;
+    fourth.reset();
+    std::vector<session::left_request> claimed;
+
+    ASSERT_TRUE(comes_true([&] {
+        claimed = outcome_of(third->claim_queued({}, 1)).value();
+        return !claimed.empty();
+    }));
+    EXPECT_EQ(claimed[0].request.number, number);
+    outcome_of(third->leave_queued(number)).value();
+    EXPECT_TRUE(comes_true([&] { return waits_with("s") == 0; })) << "nobody keeps it";
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+}
+
+TEST_F(QueueOfTwoGatewaysOfOneProcess, AReaderOfAnAnsweredMessageWaitsForTheStore) {
+    settings.session.on_busy = gateway::busy_policy::enqueue;
+    start_both();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto one = open(a(), post("/agui", body_of("s")));
+    const auto other = open(a(), post("/agui", body_of("u")));
+    model.answer({.text = "One"});
+    ASSERT_TRUE(model.wait_for_calls(2));
+    const auto at_b = open(b(), get(events_path("u")));
+
+    fake->set_unavailable(2, "the server does not answer");
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*other), HasSubstr("Two"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(600)); // It has looked meanwhile.
+    fake->set_unavailable(2, "");
+
+    EXPECT_THAT(rest_of(*at_b), AllOf(HasSubstr("Two"), Not(HasSubstr("RUN_ERROR"))));
+    EXPECT_THAT(rest_of(*one), HasSubstr("Two"));
 }
 
 #ifdef AGUI_FAILPOINTS

@@ -18,7 +18,6 @@ TEST(PeerRequest, IsReadAsItWasWritten) {
         .run_number = 3'000'000'000,
         .after = 18'000'000'000'000'000'000U,
         .wish = stop_wish::superseded_if_left,
-        .only_while = "other run",
         .stream = 7
     };
 
@@ -31,7 +30,6 @@ TEST(PeerRequest, IsReadAsItWasWritten) {
     EXPECT_EQ(read->run_number, what.run_number);
     EXPECT_EQ(read->after, what.after);
     EXPECT_EQ(read->wish, what.wish);
-    EXPECT_EQ(read->only_while, what.only_while);
     EXPECT_EQ(read->stream, what.stream);
 }
 

@@ -260,22 +260,6 @@ TEST_F(PeerRoutes, StopWhatIsHere) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
-// It was on its way while the network stood still.
-TEST_F(PeerRoutes, AStopThatWasMeantForAnEarlierRunIsWithoutEffect) {
-    start();
-    const auto reader = begin_run();
-    const auto stop_while = [&](std::string run_id) {
-        peer_request what;
-        what.key = {"", "t"};
-        what.only_while = std::move(run_id);
-        return ask_at(a(), ask_for(gateway::peer_stop_path, what)).body;
-    };
-
-    EXPECT_EQ(stop_while("earlier"), R"({"any":false,"stopped":false})");
-    EXPECT_EQ(stop_while("r"), R"({"any":true,"stopped":true})");
-    EXPECT_THAT(rest_of(*reader), HasSubstr("user_stop"));
-}
-
 // It took long to come here.
 TEST_F(PeerRoutes, AStopOfAThreadIsWithoutEffectOnWhatCameAfterIt) {
     start();

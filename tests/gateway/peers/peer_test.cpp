@@ -16,6 +16,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -71,7 +72,7 @@ public:
 };
 
 fake_client::outcome unreachable(const runner::transport_request&) {
-    return transport_failure{transport_failure::kind::connect, "connection refused"};
+    return transport_failure{transport_failure::kind::connect, "connection refused", true};
 }
 
 class Peer : public test::coroutine_test {
@@ -124,14 +125,16 @@ TEST_F(Peer, WhatNoGatewayAnswersIsAFailure) {
     }
 }
 
-TEST_F(Peer, CanStillBeAskedIfItHasNoRoomForARequest) {
-    client->answer = [](const runner::transport_request&) -> fake_client::outcome {
-        return std::make_unique<piecewise_answer>(
-            503, std::vector<std::string>{""}, "application/json"
-        );
-    };
-    EXPECT_FALSE(ping());
-    EXPECT_FALSE(other->is_down(std::chrono::steady_clock::now()));
+TEST_F(Peer, CanStillBeAskedIfItRefusesOrFailsOneRequest) {
+    for (const int status : {408, 413, 500, 503}) {
+        client->answer = [status](const runner::transport_request&) -> fake_client::outcome {
+            return std::make_unique<piecewise_answer>(
+                status, std::vector<std::string>{""}, "application/json"
+            );
+        };
+        EXPECT_FALSE(ping()) << status;
+        EXPECT_FALSE(other->is_down(std::chrono::steady_clock::now())) << status;
+    }
 }
 
 TEST_F(Peer, SaysWhetherARequestMayHaveBeenCarriedOut) {
@@ -143,10 +146,41 @@ TEST_F(Peer, SaysWhetherARequestMayHaveBeenCarriedOut) {
     client->answer = unreachable;
     EXPECT_FALSE(ask(peer::in_pause::is_sent));
     EXPECT_FALSE(ask(peer::in_pause::is_refused));
+    for (const bool unsent : {true, false}) {
+        client->answer = [unsent](const runner::transport_request&) -> fake_client::outcome {
+            return transport_failure{transport_failure::kind::timeout, "no connection", unsent};
+        };
+        EXPECT_EQ(ask(peer::in_pause::is_sent), !unsent);
+    }
     client->answer = [](const runner::transport_request&) -> fake_client::outcome {
-        return transport_failure{transport_failure::kind::lost, "connection reset"};
+        return std::make_unique<piecewise_answer>(
+            500, std::vector<std::string>{""}, "application/json"
+        );
     };
     EXPECT_TRUE(ask(peer::in_pause::is_sent));
+}
+
+TEST_F(Peer, AfterAFailureOnePingFindsOutWhetherItAnswersAgain) {
+    const auto executor = context().get_executor();
+    EXPECT_TRUE(other->answers(executor));
+    client->answer = unreachable;
+    (void)ping();
+    EXPECT_FALSE(other->answers(executor)) << "in the pause";
+    while (other->is_down(std::chrono::steady_clock::now())) {
+        std::this_thread::sleep_for(1ms);
+    }
+    client->answer = fake_client().answer;
+    client->sent.clear();
+
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(other->answers(executor));
+    }
+    context().restart();
+    context().run();
+
+    ASSERT_EQ(client->sent.size(), 1U);
+    EXPECT_EQ(client->sent[0].target, peer_ping_path);
+    EXPECT_TRUE(other->answers(executor));
 }
 
 TEST_F(Peer, RequestsThatFailTogetherAreOneFailure) {

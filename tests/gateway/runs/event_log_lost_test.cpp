@@ -113,5 +113,20 @@ TEST_F(LostEventLog, ShowsTheEndThatIsNotStoredIfThereIsNothingElse) {
     EXPECT_EQ(read_all(*log_, at), end + "\n\n");
 }
 
+TEST_F(LostEventLog, ReadersAreCutOffAfterAllThatItHas) {
+    run_stream stream(all_of_it());
+    stream.open(context().get_executor());
+    run_stream::batch batch;
+
+    log_->cut_off_readers();
+    stream.read(1U << 20U, batch);
+    EXPECT_FALSE(batch.bytes.empty());
+    EXPECT_FALSE(batch.cut_off);
+    stream.read(1U << 20U, batch);
+
+    EXPECT_TRUE(batch.cut_off);
+    EXPECT_FALSE(batch.ended) << "there is more, but not here";
+}
+
 } // namespace
 } // namespace agui::gateway

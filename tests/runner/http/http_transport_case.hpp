@@ -38,6 +38,7 @@ struct client_answer {
     int status = 0;
     std::string body;
     std::string type;
+    bool unsent = false;
 };
 
 inline asio::awaitable<client_answer> ask(http_client& transport, transport_request request) {
@@ -45,6 +46,7 @@ inline asio::awaitable<client_answer> ask(http_client& transport, transport_requ
     auto posted = co_await transport.send(request);
     if (!posted) {
         answer.failure = posted.error().what;
+        answer.unsent = posted.error().unsent;
         co_return answer;
     }
     const std::unique_ptr<transport_response> response = std::move(*posted);

@@ -15,7 +15,9 @@ TEST_F(HttpTransport, ReportsARefusedConnection) {
     endpoint.base_url = "http://127.0.0.1:" + std::to_string(port);
     const auto transport = make(endpoint);
 
-    EXPECT_EQ(ask_once(*transport).failure, kind::connect);
+    const client_answer answer = ask_once(*transport);
+    EXPECT_EQ(answer.failure, kind::connect);
+    EXPECT_TRUE(answer.unsent);
 }
 
 TEST_F(HttpTransport, ReportsANameThatDoesNotExist) {
@@ -48,7 +50,9 @@ TEST_F(HttpTransport, GivesUpConnectingInTime) {
     endpoint.connect_timeout = milliseconds(20);
     const auto transport = make(endpoint);
 
-    EXPECT_EQ(ask_once(*transport).failure, kind::timeout);
+    const client_answer answer = ask_once(*transport);
+    EXPECT_EQ(answer.failure, kind::timeout);
+    EXPECT_TRUE(answer.unsent);
 }
 
 TEST_F(HttpTransport, GivesUpWaitingForTheFirstByte) {

@@ -152,6 +152,23 @@ TEST_F(PostgresPeers, WhatOneLeavesIsClaimedByAnother) {
     EXPECT_EQ(get(second_->claim_queued({}, 9)).size(), 1U);
 }
 
+TEST_F(PostgresPeers, WhatAClientSendsAgainIsTakenOverByOne) {
+    begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
+    queued_request request;
+    request.run_id = "run_2";
+    request.messages.push_back(test::user_message("m_2", "Hello").message);
+    const std::int64_t number =
+        get(first_->enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
+    EXPECT_FALSE(get(second_->take_over_queued(number, 0))) << "the first has it";
+    done(first_->leave_queued(number));
+
+    EXPECT_TRUE(get(second_->take_over_queued(number, 0)));
+
+    EXPECT_FALSE(get(first_->take_over_queued(number, 0)));
+    EXPECT_EQ(get(first_->queued(thread_1)).at(0).gateway, second_->gateway_number());
+    EXPECT_FALSE(get(second_->take_over_queued(number + 1, 0))) << "there is none";
+}
+
 TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
     const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*first_, thread_1, "run_1", held, user_turn("m1", "Hi"));
