@@ -170,14 +170,16 @@ void live_run::start(
         }
     });
 
-    translator_.set_time(time_.now());
     pass_failpoint("run.start");
     const translator::run_opening opening{key().thread_id, record_.run_id, record_.parent_run_id};
     if (log_->last_sequence() == 0) {
+        // The record's time, so that whoever finds the run lost can write the same event.
+        translator_.set_time(record_.started_at);
         translator_.start(opening);
     } else {
         translator_.resume(opening, {});
     }
+    translator_.set_time(time_.now());
     for (const session::message& result : missing) {
         translator_.earlier_result(result);
     }

@@ -216,8 +216,8 @@ private:
             by_.held->key().thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
         };
         if (orphan_.last_sequence == 0) {
-            // The crash came before RUN_STARTED was durable. If the run had waited in the queue, it
-            // has been shown, with this time.
+            // RUN_STARTED was lost, or the crash came before it was durable. It may have been
+            // shown, with this time.
             writer.set_time(orphan_.run.started_at);
             writer.start(opening);
             writer.set_time(now_);

@@ -197,12 +197,12 @@ private:
             co_return std::nullopt;
         }
         const session::run_record& run = **latest;
-        const auto now = core_->services.time.now();
+        const auto now = store().shared_time(core_->services.time.now());
+        const auto newest = store().shared_time(core_->queue.newest(place()));
         const auto hold =
             std::chrono::duration_cast<std::chrono::milliseconds>(core_->settings.queue->hold);
         const bool left_calls = run.end_reason == handed_off || run.end_reason == answered_in_part;
-        if (!left_calls || core_->queue.newest(place()) > run.ended_at ||
-            now >= run.ended_at + hold.count()) {
+        if (!left_calls || newest > run.ended_at || now >= run.ended_at + hold.count()) {
             co_return std::nullopt;
         }
         const auto pending = co_await store().pending_calls(place().thread);

@@ -22,10 +22,12 @@ failure events_are_gone() {
     return {errc::run_expired, "the events of this run are gone", "runId", {}};
 }
 
-bool may_join_deltas(const run_core& core, const session::run_record& ended) {
+bool may_join_deltas(
+    const run_core& core, const session::store& store, const session::run_record& ended
+) {
     using std::chrono::milliseconds;
     const auto period = std::chrono::duration_cast<milliseconds>(core.settings.replay).count();
-    return core.services.time.now() - ended.ended_at >= period;
+    return store.shared_time(core.services.time.now()) - ended.ended_at >= period;
 }
 
 } // namespace
@@ -54,7 +56,7 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
     }
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto log = event_log::begin_restored(
-        executor, core.services.memory, may_join_deltas(core, run.record)
+        executor, core.services.memory, may_join_deltas(core, store, run.record)
     );
     std::uint64_t last = 0;
     for (;;) {

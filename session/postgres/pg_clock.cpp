@@ -21,8 +21,4 @@ unix_ms pg_clock::shared(unix_ms moment) const noexcept {
     return moment == 0 ? 0 : moment + lead_.load(std::memory_order_relaxed);
 }
 
-unix_ms pg_clock::own(unix_ms shared_moment) const noexcept {
-    return shared_moment == 0 ? 0 : shared_moment - lead_.load(std::memory_order_relaxed);
-}
-
 } // namespace agui::session

@@ -18,8 +18,6 @@ public:
     void note(unix_ms database_now) noexcept;
     /// The database's time at a moment of this machine's clock. 0, which stands for none, stays 0.
     [[nodiscard]] unix_ms shared(unix_ms moment) const noexcept;
-    /// The other way round.
-    [[nodiscard]] unix_ms own(unix_ms shared_moment) const noexcept;
 
 private:
     const clock& own_;

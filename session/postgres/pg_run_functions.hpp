@@ -153,14 +153,13 @@ new_state, new_tools, new_context);
 
 /// As store::begin() with a lease, for a run that answers no others. `is_again`: an earlier call
 /// may have taken effect, which the lease tells. The lease is locked first, so a retry waits for a
-/// call that is still under way. `own_now` is the time of the machine whose clock gave `its_start`
-/// (agui.shared_time()). `answer` is "begun", "lease lost", "changed" or "taken".
+/// call that is still under way. `answer` is "begun", "lease lost", "changed" or "taken".
 inline constexpr const char* pg_begin_run =
     R"sql(
 CREATE FUNCTION agui.begin_run(
     by_gateway bigint, by_token bigint, of_principal bytea, of_thread_id bytea, is_again boolean,
     seen_version bigint, its_id bytea, its_parent bytea, its_agent bytea, its_digest bytea,
-    its_key bytea, its_protocol bytea, its_start bigint, own_now bigint, its_journal_from bigint,
+    its_key bytea, its_protocol bytea, its_start bigint, its_journal_from bigint,
 )sql" AGUI_PG_CHANGE_ARGUMENTS R"sql(,
     OUT answer text, OUT its_number bigint, OUT its_first bigint
 ) LANGUAGE plpgsql AS $$ DECLARE old record; own_thread bigint;
@@ -210,7 +209,7 @@ END IF;
 INSERT INTO agui.runs (number, thread, run_id, parent_run_id, agent_id, input_digest,
 idempotency_key, protocol, status, end_reason, answered_by, started_at, ended_at, last_sequence,
 log, journal_writer, journal_from) VALUES (its_number, own_thread, its_id, its_parent, its_agent,
-its_digest, its_key, its_protocol, 'active', '', '', agui.shared_time(its_start, own_now), 0, 0,
+its_digest, its_key, its_protocol, 'active', '', '', its_start, 0, 0,
 'kept', by_gateway, its_journal_from);
 UPDATE agui.leases l SET run_number = its_number, first_own_message = its_first
 WHERE l.principal = of_principal AND l.thread_id = of_thread_id AND l.token = by_token;
@@ -221,7 +220,8 @@ END $$
 /// As store::commit() of the end of a run, with its lease, which is deleted. `its_outcome` is a
 /// random number of this commit: a call that `is_again` finds it where an earlier one has taken
 /// effect. `log_ends` null: nothing that was stored of the log can be lost; otherwise its last
-/// entry. `its_log_bytes` null: its rows are to be joined. `answer` is "ended", "lease lost", "no
+/// entry. `its_log_bytes` null: its rows are to be joined. `own_now` is the time of the machine
+/// whose clock gave `its_end` (agui.shared_time()). `answer` is "ended", "lease lost", "no
 /// thread", "log lost" or "no run".
 inline constexpr const char* pg_end_run =
     R"sql(
@@ -258,7 +258,7 @@ ORDER BY l.first_sequence DESC LIMIT 1), 0) THEN
 END IF;
 )sql" AGUI_PG_CHECK_SIZE R"sql(
 UPDATE agui.runs r SET parent_run_id = its_parent, agent_id = its_agent, status = its_status,
-end_reason = its_reason, started_at = agui.shared_time(its_start, own_now),
+end_reason = its_reason, started_at = its_start,
 ended_at = agui.shared_time(its_end, own_now), last_sequence = its_last,
 input_digest = CASE WHEN length(its_digest) = 0 THEN r.input_digest ELSE its_digest END,
 outcome = its_outcome, log_bytes = its_log_bytes, journal_writer = 0

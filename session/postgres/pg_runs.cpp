@@ -38,10 +38,10 @@ constexpr const char* insert_run =
     "INSERT INTO agui.runs (number, thread, run_id, parent_run_id, agent_id, input_digest, "
     "idempotency_key, protocol, status, end_reason, answered_by, started_at, ended_at, "
     "last_sequence, log, journal_writer, journal_from) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, "
-    "$10, $11, agui.shared_time($12, $16), agui.shared_time($13, $16), $14, $15, $17, $18)";
+    "$10, $11, $12, agui.shared_time($13, $16), $14, $15, $17, $18)";
 constexpr const char* change_run =
     "UPDATE agui.runs SET parent_run_id = $2, agent_id = $3, status = $4, end_reason = $5, "
-    "started_at = agui.shared_time($6, $10), ended_at = agui.shared_time($7, $10), "
+    "started_at = $6, ended_at = agui.shared_time($7, $10), "
     "last_sequence = $8, journal_writer = 0, "
     "input_digest = CASE WHEN length($9) = 0 THEN input_digest ELSE $9 END, "
     "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END, "

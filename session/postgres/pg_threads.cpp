@@ -50,7 +50,7 @@ constexpr const char* begin_run =
     "SELECT answer, its_number, its_first FROM agui.begin_run($1, $2, $3, $4, $5, $6, $7, $8,"
     " $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, "
     "$26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, "
-    "$43, $44, $45, $46, $47)";
+    "$43, $44, $45, $46)";
 
 asio::awaitable<std::vector<pg_rows>> list_orphans(pg_shared& shared, lease_ptr held) {
     const auto read = [&](const char* statement) {
@@ -249,8 +249,7 @@ pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_aga
     pg_statement call(
         begin_run, parts_.gateway.id(), what.held->token(), what.key.principal, what.key.thread_id,
         is_again, what.seen_version, run.run_id, run.parent_run_id, run.agent_id, run.input_digest,
-        idempotency_key, run.protocol, run.started_at, parts_.shared.time.own_now(),
-        parts_.logs.next_journal_row()
+        idempotency_key, run.protocol, run.started_at, parts_.logs.next_journal_row()
     );
     what.change.add_arguments(call.params);
     pg_batch batch;
@@ -318,7 +317,8 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
             each.run.last_sequence, static_cast<std::uint64_t>(rows.integer(i, log_end_column))
         );
         if (rows.boolean(i, failed_over_column)) {
-            each.run.sound_until = each.last_sequence;
+            // RUN_STARTED follows from the run's record: if it was lost, it is written again.
+            each.run.sound_until = std::max<std::uint64_t>(each.last_sequence, 1);
         }
     }
     co_return found;

@@ -72,7 +72,7 @@ asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std
     }
     const pg_rows& rows_found = found->at(0);
     view seen;
-    seen.run = in_own_time(run_found(rows_found));
+    seen.run = run_found(rows_found);
     if (!seen.run) {
         auto thread = co_await decode(std::move(key), rows_found);
         if (!thread) {
@@ -133,14 +133,6 @@ postgres_store::branches(thread_key key) {
     co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
 }
 
-std::optional<run_record> postgres_store::in_own_time(std::optional<run_record> run) const {
-    if (run) {
-        run->started_at = time_.own(run->started_at);
-        run->ended_at = time_.own(run->ended_at);
-    }
-    return run;
-}
-
 asio::awaitable<result<begun_run>> postgres_store::begin(
     thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
     lease_ptr held
@@ -188,7 +180,6 @@ postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing>
 
 asio::awaitable<result<std::int64_t>>
 postgres_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
-    request.queued_at = time_.shared(request.queued_at);
     auto next = std::make_shared<const pg_queued_request>(std::move(request));
     co_return co_await on_store<std::int64_t>([this, key = std::move(key), next, limits] {
         return threads_.enqueue(key, next, limits);
@@ -200,11 +191,7 @@ asio::awaitable<result<std::vector<queued_request>>> postgres_store::queued(thre
     if (!found) {
         co_return found.error();
     }
-    std::vector<queued_request> requests = read_queued(*found, log_);
-    for (queued_request& each : requests) {
-        each.queued_at = time_.own(each.queued_at);
-    }
-    co_return requests;
+    co_return read_queued(*found, log_);
 }
 
 asio::awaitable<result<bool>> postgres_store::withdraw(thread_key key, std::int64_t number) {
@@ -293,12 +280,9 @@ postgres_store::failed_attempts(std::int64_t run_number) {
 asio::awaitable<result<std::vector<failed_attempt>>>
 postgres_store::attempts_of(std::int64_t run_number) {
     co_await attempts_.flush();
-    std::vector<failed_attempt> attempts =
-        read_attempts(co_await read_at_once(shared_, [=] { return select_attempts(run_number); }));
-    for (failed_attempt& each : attempts) {
-        each.at = time_.own(each.at);
-    }
-    co_return attempts;
+    co_return read_attempts(co_await read_at_once(shared_, [=] {
+        return select_attempts(run_number);
+    }));
 }
 
 asio::awaitable<result<std::optional<run_record>>>
@@ -311,7 +295,7 @@ postgres_store::read_run(std::function<pg_statement()> statement) {
     if (!found) {
         co_return found.error();
     }
-    co_return in_own_time(first_run(found->at(0)));
+    co_return first_run(found->at(0));
 }
 
 asio::awaitable<result<std::optional<run_record>>>
@@ -383,14 +367,9 @@ asio::awaitable<result<bool>> postgres_store::remove_and_erase(thread_key key) {
 }
 
 asio::awaitable<result<std::vector<store::orphan>>> postgres_store::orphans(lease_ptr held) {
-    auto found = co_await on_store<std::vector<orphan>>([this, held = std::move(held)] {
+    return on_store<std::vector<orphan>>([this, held = std::move(held)] {
         return threads_.orphans(held);
     });
-    for (std::size_t i = 0; found && i < found->size(); ++i) {
-        run_record& run = (*found)[i].run;
-        run = *in_own_time(std::move(run));
-    }
-    co_return found;
 }
 
 asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_orphans(std::size_t limit) {
@@ -412,17 +391,12 @@ asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_and_settle
 
 asio::awaitable<result<std::vector<left_request>>>
 postgres_store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
-    auto claimed = co_await on_store<std::vector<left_request>>(
+    return on_store<std::vector<left_request>>(
         [this, known = std::move(known),
          limit]() -> asio::awaitable<result<std::vector<left_request>>> {
             co_return co_await threads_.claim_queued(known, limit);
         }
     );
-    for (std::size_t i = 0; claimed && i < claimed->size(); ++i) {
-        queued_request& request = (*claimed)[i].request;
-        request.queued_at = time_.own(request.queued_at);
-    }
-    co_return claimed;
 }
 
 asio::awaitable<result<bool>>

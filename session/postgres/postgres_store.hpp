@@ -85,6 +85,9 @@ public:
     boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
     boost::asio::awaitable<result<std::vector<left_request>>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit) override;
+    [[nodiscard]] unix_ms shared_time(unix_ms own) const noexcept override {
+        return time_.shared(own);
+    }
     boost::asio::awaitable<result<bool>>
     take_over_queued(std::int64_t number, std::int64_t from) override;
     boost::asio::awaitable<result<void>> leave_queued(std::int64_t number) override;
@@ -138,8 +141,6 @@ private:
     boost::asio::awaitable<result<void>> drop_old_logs(log_limits limits);
     boost::asio::awaitable<result<void>>
     keep_in_table(thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max);
-
-    [[nodiscard]] std::optional<run_record> in_own_time(std::optional<run_record> run) const;
 
     void note_failure(const std::string& reason);
     void note_success();

@@ -326,6 +326,12 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<lease_ptr>>>
     claim_orphans(std::size_t limit) = 0;
 
+    /// The store's time at a moment of this machine's clock. The ends of runs and the times of
+    /// failed attempts and attachments are read in the store's time, which several processes share.
+    /// The times at which a run has started or was queued are read as they were given: clients have
+    /// been shown them.
+    [[nodiscard]] virtual unix_ms shared_time(unix_ms own) const noexcept { return own; }
+
     // Other processes on the same store.
 
     /// True: there may be some, so that a run which is active, but not here, may be elsewhere. The

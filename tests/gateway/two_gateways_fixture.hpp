@@ -85,10 +85,14 @@ public:
     void fail_over() {
         lose_logs();
         sql_session sql(database_.url());
-        // It was behind also with the rows of the runs: their ends get another RUN_STARTED.
-        sql("UPDATE agui.runs SET last_sequence = 0, started_at = started_at - 1000");
+        sql("UPDATE agui.runs SET last_sequence = 0");
         sql("CREATE OR REPLACE FUNCTION agui.timeline() RETURNS bigint LANGUAGE sql AS "
             "'SELECT 1000::bigint'");
+    }
+
+    /// As if another run had been begun with the same number.
+    void change_starts() {
+        sql_session(database_.url())("UPDATE agui.runs SET started_at = started_at - 1000");
     }
 
 private:
