@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gateway/config/config.hpp"
+#include "gateway/log/run_observer.hpp"
 #include "gateway/run_control.hpp"
-#include "gateway/runs/run_observer.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/hooks/plugin.hpp"
 #include "runner/http/scripted_transport.hpp"

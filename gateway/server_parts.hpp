@@ -3,7 +3,7 @@
 #include "gateway/config/config.hpp"
 #include "gateway/http/http_connection.hpp"
 #include "gateway/replaceable_provider.hpp"
-#include "gateway/runs/run_settings.hpp"
+#include "gateway/run/run_settings.hpp"
 #include "gateway/server.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/mcp/mcp_tools.hpp"

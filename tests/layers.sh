@@ -51,10 +51,15 @@ allow translator chat_stream input agui
 allow translator verifier
 allow gateway base
 allow gateway http base
-allow gateway runs base
-allow gateway routes http runs base
-allow gateway peers http runs base
-allow gateway config http runs base
+allow gateway log base
+allow gateway run log base
+allow gateway replay run log base
+allow gateway admission replay run log base
+allow gateway queue admission replay run log base
+allow gateway runs queue admission replay run log base
+allow gateway routes http runs run log admission base
+allow gateway peers http runs run log base
+allow gateway config http run base
 
 # A room that is not named above has no rules.
 for folder in session/*/ runner/*/ translator/*/ gateway/*/; do

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gateway/runs/context_place.hpp"
-#include "gateway/runs/disconnect_policy.hpp"
+#include "gateway/run/context_place.hpp"
+#include "gateway/run/disconnect_policy.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/openai/openai_chat.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/runs/peer_door.hpp"
+#include "gateway/run/peer_door.hpp"
 #include "session/store/store.hpp"
 
 #include <chrono>

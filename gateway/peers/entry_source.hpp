@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gateway/base/event_source.hpp"
+#include "gateway/log/event_log.hpp"
 #include "gateway/peers/peer_streams.hpp"
-#include "gateway/runs/event_log.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gateway/base/log_interval.hpp"
-#include "gateway/runs/peer_door.hpp"
+#include "gateway/run/peer_door.hpp"
 #include "runner/http/http_client.hpp"
 #include "session/base/change_signal.hpp"
 #include "session/base/error.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gateway/peers/peer.hpp"
-#include "gateway/runs/peer_door.hpp"
+#include "gateway/run/peer_door.hpp"
 #include "session/base/log.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/base/mutex.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gateway/peers/peer.hpp"
-#include "gateway/runs/peer_door.hpp"
+#include "gateway/run/peer_door.hpp"
 #include "runner/http/http_client.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,9 +1,9 @@
 #include "gateway/routes/agui_route.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/log/run_stream.hpp"
 #include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/run_headers.hpp"
-#include "gateway/runs/run_stream.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <memory>

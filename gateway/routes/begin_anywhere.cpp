@@ -1,6 +1,6 @@
 #include "gateway/routes/begin_anywhere.hpp"
 
-#include "gateway/runs/peer_door.hpp"
+#include "gateway/run/peer_door.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "gateway/http/http_message.hpp"
+#include "gateway/log/event_log.hpp"
 #include "gateway/routes/input_parser.hpp"
-#include "gateway/runs/event_log.hpp"
-#include "gateway/runs/requested_run.hpp"
+#include "gateway/run/requested_run.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "session/base/error.hpp"
 

@@ -1,10 +1,10 @@
 #include "gateway/routes/chat_stream_route.hpp"
 
+#include "gateway/admission/input_digest.hpp"
 #include "gateway/http/http_error.hpp"
+#include "gateway/log/chat_stream.hpp"
 #include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/run_headers.hpp"
-#include "gateway/runs/chat_stream.hpp"
-#include "gateway/runs/input_digest.hpp"
 #include "session/base/failpoint.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 

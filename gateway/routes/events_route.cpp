@@ -2,10 +2,10 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
-#include "gateway/runs/chat_stream.hpp"
-#include "gateway/runs/event_log.hpp"
-#include "gateway/runs/run_stream.hpp"
-#include "gateway/runs/stream_form.hpp"
+#include "gateway/log/chat_stream.hpp"
+#include "gateway/log/event_log.hpp"
+#include "gateway/log/run_stream.hpp"
+#include "gateway/log/stream_form.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 
 #include <charconv>

@@ -1,7 +1,7 @@
 #include "gateway/routes/history_route.hpp"
 
 #include "gateway/http/http_error.hpp"
-#include "gateway/runs/run_stream.hpp"
+#include "gateway/log/run_stream.hpp"
 
 #include <memory>
 #include <utility>

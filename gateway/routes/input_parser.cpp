@@ -1,6 +1,6 @@
 #include "gateway/routes/input_parser.hpp"
 
-#include "gateway/runs/input_digest.hpp"
+#include "gateway/admission/input_digest.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/runs/requested_run.hpp"
+#include "gateway/run/requested_run.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/memory_budget.hpp"
 #include "translator/chat_stream/chat_request.hpp"

@@ -2,7 +2,7 @@
 
 #include "gateway/http/router.hpp"
 #include "gateway/routes/input_parser.hpp"
-#include "gateway/runs/part_links.hpp"
+#include "gateway/run/part_links.hpp"
 #include "session/base/clock.hpp"
 #include "session/store/store.hpp"
 

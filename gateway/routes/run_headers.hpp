@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gateway/http/http_message.hpp"
-#include "gateway/runs/requested_run.hpp"
+#include "gateway/run/requested_run.hpp"
 #include "session/base/error.hpp"
 
 #include <string>

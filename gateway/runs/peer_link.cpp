@@ -1,6 +1,6 @@
 #include "gateway/runs/peer_link.hpp"
 
-#include "gateway/runs/live_run.hpp"
+#include "gateway/run/live_run.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/this_coro.hpp>

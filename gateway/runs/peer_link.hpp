@@ -1,8 +1,8 @@
 #pragma once
 
-#include "gateway/runs/conversation_key.hpp"
-#include "gateway/runs/peer_door.hpp"
-#include "gateway/runs/run_core.hpp"
+#include "gateway/run/conversation_key.hpp"
+#include "gateway/run/peer_door.hpp"
+#include "gateway/run/run_core.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>

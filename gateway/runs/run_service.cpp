@@ -1,15 +1,15 @@
 #include "gateway/runs/run_service.hpp"
 
-#include "gateway/runs/followed_run.hpp"
-#include "gateway/runs/live_run.hpp"
+#include "gateway/admission/run_admission.hpp"
+#include "gateway/log/thread_recording.hpp"
+#include "gateway/queue/begin_run.hpp"
+#include "gateway/queue/queue_pickup.hpp"
+#include "gateway/replay/followed_run.hpp"
+#include "gateway/replay/run_replay.hpp"
+#include "gateway/run/live_run.hpp"
+#include "gateway/run/run_registry.hpp"
 #include "gateway/runs/peer_link.hpp"
-#include "gateway/runs/queue_pickup.hpp"
-#include "gateway/runs/run_admission.hpp"
-#include "gateway/runs/run_beginning.hpp"
-#include "gateway/runs/run_registry.hpp"
-#include "gateway/runs/run_replay.hpp"
 #include "gateway/runs/stop_elsewhere.hpp"
-#include "gateway/runs/thread_recording.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -123,7 +123,7 @@ boost::asio::awaitable<void> wait_briefly(std::shared_ptr<event_log> log, std::u
 } // namespace
 
 run_service::run_service(process_services services, run_settings settings)
-    : core_(std::make_shared<run_core>(services, std::move(settings))),
+    : core_(std::make_shared<run_core>(services, std::move(settings), go_on_elsewhere)),
       peers_(
           services.store.is_shared() ? std::make_unique<peer_link>(services.store, core_) : nullptr
       ) {}

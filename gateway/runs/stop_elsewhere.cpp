@@ -1,7 +1,7 @@
 #include "gateway/runs/stop_elsewhere.hpp"
 
-#include "gateway/runs/peer_door.hpp"
-#include "gateway/runs/run_locator.hpp"
+#include "gateway/replay/run_locator.hpp"
+#include "gateway/run/peer_door.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gateway/runs/conversation_key.hpp"
-#include "gateway/runs/run_core.hpp"
+#include "gateway/run/conversation_key.hpp"
+#include "gateway/run/run_core.hpp"
 #include "session/base/error.hpp"
 
 #include <boost/asio/awaitable.hpp>

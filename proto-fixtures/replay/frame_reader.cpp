@@ -1,6 +1,6 @@
 #include "proto-fixtures/replay/frame_reader.hpp"
 
-#include "gateway/runs/chat_stream.hpp"
+#include "gateway/log/chat_stream.hpp"
 #include "proto-fixtures/replay/added_messages.hpp"
 
 #include <boost/asio/this_coro.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/runs/event_log.hpp"
+#include "gateway/log/event_log.hpp"
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include <boost/asio/awaitable.hpp>

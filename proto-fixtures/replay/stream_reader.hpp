@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/runs/run_stream.hpp"
+#include "gateway/log/run_stream.hpp"
 #include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
 #include "tests/gateway/input_pipeline.hpp"
 
-#include "gateway/runs/run_setup.hpp"
+#include "gateway/admission/run_setup.hpp"
 #include "session/history/model_history.hpp"
 #include "translator/input/run_input.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/runs/run_settings.hpp"
+#include "gateway/run/run_settings.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/store/store.hpp"
 

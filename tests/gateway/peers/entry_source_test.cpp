@@ -1,7 +1,7 @@
 #include "gateway/peers/entry_source.hpp"
 
 #include "gateway/peers/entry_frames.hpp"
-#include "tests/gateway/runs/event_log_fixture.hpp"
+#include "tests/gateway/log/event_log_fixture.hpp"
 
 #include <memory>
 #include <optional>

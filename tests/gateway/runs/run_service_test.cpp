@@ -2,7 +2,7 @@
 
 #include "gateway/runs/run_service.hpp"
 
-#include "gateway/runs/stream_form.hpp"
+#include "gateway/log/stream_form.hpp"
 #include "tests/session/store/store_fixture.hpp"
 
 #include <boost/asio/co_spawn.hpp>

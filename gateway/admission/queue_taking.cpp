@@ -1,0 +1,149 @@
+#include "gateway/admission/queue_taking.hpp"
+
+#include "gateway/run/run_registry.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+
+queue_taking::queue_taking(accepted_run::admitted& request)
+    : request_(request), core_(*request.core), store_(core_.store_of(request.place)) {}
+
+// The messages that wait become those of this request: if it is itself one that waits, or if it
+// answers all open calls and nobody waits, which is so after a restart.
+boost::asio::awaitable<result<void>> queue_taking::take() {
+    if (!request_.waiting && !may_take_abandoned()) {
+        co_return result<void>();
+    }
+    // Until the run is active: then the queue no longer has what it takes.
+    turn_ = co_await core_.registry.take_turn(request_.place, "queue");
+    own_messages_ = request_.waiting ? 0 : request_.what.input.messages.size();
+    co_return co_await take_messages();
+}
+
+// May be repeated: other processes may withdraw what was taken until the run is stored.
+boost::asio::awaitable<result<void>> queue_taking::take_messages() {
+    translator::run_input& input = request_.what.input;
+    input.messages.erase(
+        input.messages.begin() + static_cast<std::ptrdiff_t>(own_messages_), input.messages.end()
+    );
+    if (request_.pass) {
+        core_.queue.put_back(request_.place, *request_.pass);
+        request_.pass.reset();
+    }
+    auto queued = co_await store_.queued(request_.place.thread);
+    if (!queued) {
+        co_return queued.error();
+    }
+    check_failpoint("queue.read");
+    const auto is_own = [&](const session::queued_request& each) {
+        return each.run_id == input.run_id;
+    };
+    if (request_.waiting && std::ranges::none_of(*queued, is_own)) {
+        co_return failure{
+            errc::not_found, "the message was withdrawn, or the conversation removed", {}, {}
+        };
+    }
+    if (const auto left_out = co_await leave_out_begun(*queued); !left_out) {
+        co_return left_out.error();
+    }
+    run_queue::taken taken = core_.queue.take(
+        request_.place, input.run_id, request_.agent->settings.id, std::move(*queued)
+    );
+    request_.pass = std::move(taken.pass);
+    taken_ = std::move(taken.requests);
+    check_failpoint("queue.taken");
+    std::set<std::string, std::less<>> ids;
+    for (session::queued_request& each : taken_) {
+        for (session::message& message : each.messages) {
+            // Somebody may have sent a message again, in another request.
+            if (ids.insert(message.id).second) {
+                input.messages.push_back(std::move(message));
+            }
+        }
+    }
+    co_return result<void>();
+}
+
+// The same request may have become a run in another process while this one, or one that has
+// been killed since, put it into the queue.
+boost::asio::awaitable<result<void>>
+queue_taking::leave_out_begun(std::vector<session::queued_request>& queued) {
+    if (!store_.is_shared()) {
+        co_return result<void>();
+    }
+    for (auto each = queued.begin(); each != queued.end();) {
+        if (each->run_id == request_.what.input.run_id) {
+            ++each;
+            continue;
+        }
+        const auto begun = co_await store_.find_run(request_.place.thread, each->run_id);
+        if (!begun) {
+            co_return begun.error();
+        }
+        if (!begun->has_value()) {
+            ++each;
+            continue;
+        }
+        const auto removed = co_await store_.withdraw(request_.place.thread, each->number);
+        if (!removed) {
+            co_return removed.error();
+        }
+        each = queued.erase(each);
+    }
+    co_return result<void>();
+}
+
+boost::asio::awaitable<result<void>> queue_taking::take_again() {
+    if (!turn_) {
+        co_return result<void>();
+    }
+    co_return co_await take_messages();
+}
+
+bool queue_taking::may_take_abandoned() const {
+    const std::vector<session::message>& messages = request_.what.input.messages;
+    if (!request_.others_queued || core_.queue.is_awaited(request_.place) || messages.empty() ||
+        messages.back().role != session::role::tool || !request_.thread) {
+        return false;
+    }
+    std::set<std::string_view> answered;
+    for (const session::message& each : messages) {
+        if (each.role == session::role::user) {
+            return false; // With history, the place of what is new is not certain.
+        }
+        answered.insert(each.tool_call_id);
+    }
+    return std::ranges::all_of(request_.thread->calls, [&](const session::call_record& call) {
+        return call.status != session::call_status::pending || answered.contains(call.id);
+    });
+}
+
+void queue_taking::add_to(session::changes& change, unix_ms now) const {
+    for (const session::queued_request& each : taken_) {
+        change.dequeued.push_back(each.number);
+        if (each.run_id == request_.what.input.run_id) {
+            continue;
+        }
+        session::run_record record;
+        record.run_id = each.run_id;
+        record.parent_run_id = each.parent_run_id;
+        record.agent_id = each.agent_id;
+        record.input_digest = each.input_digest;
+        record.idempotency_key = each.idempotency_key;
+        record.protocol = each.protocol;
+        record.status = session::run_status::finished;
+        record.end_reason = "answered";
+        record.answered_by = request_.what.input.run_id;
+        record.started_at = each.queued_at;
+        record.ended_at = now;
+        change.answered.push_back(std::move(record));
+    }
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "gateway/admission/accepted_run.hpp"
+#include "gateway/log/event_log.hpp"
+#include "session/base/error.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+
+namespace agui::gateway {
+
+/// The failure of a request that repeats a runId, or an idempotency key, with another body.
+[[nodiscard]] failure used_otherwise(bool by_key);
+
+/// For a request that was admitted, but whose run another process has begun in the meantime: lets
+/// `log`, which is empty, be that run's log (P6). errc::run_id_reused: it was begun with another
+/// body. errc::thread_busy: it is not a run yet. The arguments must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<void>>
+read_repeated(const accepted_run::admitted& request, const std::shared_ptr<event_log>& log);
+
+} // namespace agui::gateway

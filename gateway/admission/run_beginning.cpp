@@ -1,0 +1,382 @@
+#include "gateway/admission/run_beginning.hpp"
+
+#include "gateway/admission/queue_taking.hpp"
+#include "gateway/admission/run_admission.hpp"
+#include "gateway/admission/run_launch.hpp"
+#include "gateway/admission/run_setup.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/base/heavy_work.hpp"
+#include "session/conversation/message_size.hpp"
+#include "session/history/part_reference.hpp"
+#include "session/history/shown_messages.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+namespace {
+
+// How often a run is planned for a thread that changes meanwhile.
+constexpr int attempts_max = 8;
+
+// How many attachments a request may name: far above the few files that people attach. Each is a
+// read of the store while the run holds its thread. Further names count as unknown.
+constexpr std::size_t attachments_read_max = 100;
+
+// The steps while the run holds its thread.
+class run_beginning {
+public:
+    run_beginning(accepted_run::admitted& request, std::shared_ptr<event_log> log)
+        : request_(request),
+          core_(*request.core),
+          store_(core_.store_of(request.place)),
+          log_(std::move(log)),
+          queue_(request),
+          has_tools_(request.what.input.tools.has_value()),
+          has_context_(request.what.input.has_context) {}
+
+    boost::asio::awaitable<result<std::shared_ptr<live_run>>> begin() {
+        check_failpoint("admission.thread_taken");
+        const bool recovered =
+            co_await core_.orphans.recover_held(store_, request_.place, request_.held);
+        check_failpoint("admission.settled");
+        if (!recovered) {
+            co_return failure{
+                errc::store_unavailable, "the thread's previous run is not over yet", {}, {}
+            };
+        }
+        // What is taken from the queue depends on the thread as it is now.
+        bool is_read_now = false;
+        if (!request_.is_thread_read || request_.waiting || request_.others_queued) {
+            if (const auto loaded = co_await load(); !loaded) {
+                co_return loaded.error();
+            }
+            is_read_now = true;
+        }
+        check_failpoint("begin.loaded");
+        if (const auto taken = co_await queue_.take(); !taken) {
+            co_return taken.error();
+        }
+        session::run_record record;
+        for (int attempt = 1;; ++attempt) {
+            const auto stored = co_await plan_and_store(record);
+            if (stored) {
+                break;
+            }
+            // The thread may have been read before this request held it. Then another run may have
+            // changed it, and a plan that does not fit it may fit what it is now. While it is held
+            // only its state may change, by a request that needs no run.
+            const bool is_conflict = stored.error().code == errc::conflict;
+            if (!is_conflict && is_read_now) {
+                co_return stored.error();
+            }
+            if (attempt == attempts_max) {
+                co_return failure{errc::overloaded, "the thread changes too often", {}, {}};
+            }
+            check_failpoint("begin.conflict");
+            if (const auto loaded = co_await load(); !loaded) {
+                co_return loaded.error();
+            }
+            is_read_now = true;
+            if (const auto taken = co_await queue_.take_again(); !taken) {
+                co_return taken.error();
+            }
+        }
+        check_failpoint("begin.stored");
+        log_warnings();
+        session::apply(thread_, plan_.change);
+        co_return launch(std::move(record));
+    }
+
+private:
+    boost::asio::awaitable<result<void>> load() {
+        auto loaded = co_await store_.load(request_.place.thread);
+        if (!loaded) {
+            co_return loaded.error();
+        }
+        request_.thread = std::move(*loaded);
+        co_return hold_thread(request_);
+    }
+
+    // The attachments that the request's messages name, each once.
+    boost::asio::awaitable<result<void>> read_attachments() {
+        session::thread_record none;
+        none.key = request_.place.thread;
+        const session::thread_record& thread = request_.thread ? *request_.thread : none;
+        auto looking = [&] {
+            return session::missing_parts(
+                request_.what.input.messages, thread, attachments_read_max
+            );
+        };
+        const std::set<std::string> missing =
+            co_await run_heavy(core_.services.heavy, work_bytes(), looking);
+        for (const std::string& sha256 : missing) {
+            if (asked_for_.size() == attachments_read_max || !asked_for_.insert(sha256).second) {
+                continue;
+            }
+            const auto found = co_await store_.find_attachment(none.key, sha256);
+            if (!found) {
+                co_return found.error();
+            }
+            if (!found->has_value()) {
+                continue;
+            }
+            boost::json::value part = session::part_of(**found);
+            if (!attached_memory_.grow_to(attached_memory_.held() + session::stored_size(part))) {
+                co_return failure{errc::overloaded, "there is not enough memory for this request"};
+            }
+            attached_.emplace(sha256, std::move(part));
+        }
+        co_return result<void>();
+    }
+
+    // errc::conflict: the thread is not as it was read.
+    boost::asio::awaitable<result<void>> plan_and_store(session::run_record& record) {
+        const auto attached = co_await read_attachments();
+        if (!attached) {
+            co_return attached.error();
+        }
+        auto planning = [this] {
+            return plan();
+        };
+        const auto planned = co_await run_heavy(core_.services.heavy, work_bytes(), planning);
+        if (!planned) {
+            co_return planned.error();
+        }
+        check_failpoint("begin.planned");
+        record = make_record();
+        queue_.add_to(plan_.change, now_);
+        const auto begun = co_await store_.begin(
+            request_.place.thread, record, plan_.change, thread_.version, request_.held
+        );
+        if (!begun) {
+            co_return begun.error();
+        }
+        record.number = begun->number;
+        co_return result<void>();
+    }
+
+    // The size of what planning and the search for attachments go through.
+    [[nodiscard]] std::size_t work_bytes() const noexcept {
+        const std::uint64_t stored = request_.thread ? request_.thread->bytes : 0;
+        return std::max<std::size_t>(request_.what.body_bytes, as_parsing(stored));
+    }
+
+    // Maybe on a thread of heavy_work.
+    result<void> plan() {
+        thread_ = session::thread_record();
+        thread_.key = request_.place.thread;
+        if (request_.thread) {
+            thread_ = std::move(*request_.thread);
+        }
+        translator::run_input& input = request_.what.input;
+        if (!request_.what.only_new) { // `/chat/stream` keeps those of earlier requests.
+            // An earlier attempt may have completed it for the thread as it was then.
+            if (!has_tools_) {
+                input.tools.reset();
+            }
+            input.has_context = has_context_;
+            complete_input(input, thread_);
+        }
+        const process_services& services = core_.services;
+        auto tools = external_tools(core_.settings, services.tools, input, thread_, services.log);
+        if (!tools) {
+            return tools.error();
+        }
+        tools_ = std::move(*tools);
+        session::history_policy policy = core_.settings.history;
+        const auto sends = request_.what.client_history ? request_.what.client_history
+                                                        : request_.agent->client_history;
+        if (sends) {
+            policy.client_history = *sends;
+        }
+        if (request_.pass || request_.what.only_new) { // Only what is new is in the queue.
+            policy.client_history = session::client_history::delta;
+            policy.mode = session::history_mode::server;
+        }
+        session::history_input given = history_of(core_.settings, services.tools, input);
+        std::vector<std::string> warnings;
+        const auto restored = restore_parts(given.messages, warnings);
+        if (!restored) {
+            return restored.error();
+        }
+        auto plan = session::plan_history(thread_, given, policy);
+        if (!plan) {
+            return plan.error();
+        }
+        plan_ = std::move(*plan);
+        plan_.warnings.insert(plan_.warnings.end(), warnings.begin(), warnings.end());
+        now_ = services.time.now();
+        complete_change(plan_, input, thread_, *request_.agent, policy, now_);
+        return check_size();
+    }
+
+    // What one branch holds is never larger than the thread, however old links to it are.
+    result<void>
+    restore_parts(std::vector<session::message>& messages, std::vector<std::string>& warnings) {
+        restored_memory_.shrink_to(0);
+        const std::uint64_t most = std::max(core_.settings.max_thread_bytes, thread_.bytes);
+        return session::restore_parts(
+            messages, thread_, attached_, most, restored_memory_, warnings
+        );
+    }
+
+    void log_warnings() const {
+        const translator::run_input& input = request_.what.input;
+        for (const std::string& warning : plan_.warnings) {
+            core_.services.log.log(
+                log_level::warning, warning, {{"thread", input.thread_id}, {"run", input.run_id}}
+            );
+        }
+    }
+
+    [[nodiscard]] result<void> check_size() const {
+        const std::uint64_t most = core_.settings.max_thread_bytes;
+        const std::uint64_t bytes = session::bytes_after(thread_, plan_.change);
+        if (bytes <= most || bytes <= thread_.bytes) {
+            return result<void>();
+        }
+        return failure{
+            errc::body_too_large,
+            "the thread would have more than " + std::to_string(most) +
+                " bytes of messages, state, tools and context: start a new thread",
+            plan_.change.messages.empty() ? "" : "messages",
+            {}
+        };
+    }
+
+    [[nodiscard]] session::run_record make_record() {
+        const translator::run_input& input = request_.what.input;
+        session::run_record record;
+        record.run_id = input.run_id;
+        record.parent_run_id = input.parent_run_id;
+        record.agent_id = request_.agent->settings.id;
+        record.input_digest = request_.digest;
+        record.idempotency_key = request_.what.idempotency_key;
+        record.protocol = translator::to_string(input.projection);
+        // As RUN_STARTED says, which who waits has been shown.
+        record.started_at = request_.waiting ? request_.waiting->record.started_at : now_;
+        return record;
+    }
+
+    std::shared_ptr<live_run> launch(session::run_record record) {
+        const translator::run_input& input = request_.what.input;
+        const std::vector<session::message> missing =
+            session::missing_results(thread_, request_.unanswered);
+        runner::run_request run;
+        run.key = request_.place.thread;
+        run.run_id = input.run_id;
+        chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
+        run.agent = std::move(agent.settings);
+        run.fallbacks = std::move(agent.fallbacks);
+        run.next = plan_.next;
+        run.snapshot = plan_.snapshot;
+        run.new_user_turn = plan_.new_user_turn;
+        run.external_tools = std::move(tools_);
+        run.headers = std::move(request_.what.headers);
+        run.thread = std::make_shared<const session::thread_record>(std::move(thread_));
+        return launch_run(
+            request_, std::move(log_), std::move(record), std::move(run), missing, *agent.model
+        );
+    }
+
+    accepted_run::admitted& request_;
+    run_core& core_;
+    session::store& store_;
+    std::shared_ptr<event_log> log_;
+    session::thread_record thread_;
+    std::vector<runner::tool_definition> tools_;
+    queue_taking queue_;
+    const bool has_tools_; ///< The request has `tools`.
+    const bool has_context_;
+    session::history_plan plan_;
+    session::parts_by_digest attached_;
+    std::set<std::string> asked_for_; // Digests that the store was asked for.
+    // Until the run has begun, as the request's own.
+    memory_share attached_memory_{core_.services.memory};
+    memory_share restored_memory_{core_.services.memory};
+    unix_ms now_ = 0;
+};
+
+boost::asio::awaitable<void> end_pass_after(
+    std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<queue_pass> pass,
+    std::shared_ptr<live_run> run
+) {
+    co_await run->ended().wait();
+    core->queue.end_pass(*pass, std::nullopt);
+    core->registry.wake(place);
+}
+
+} // namespace
+
+boost::asio::awaitable<result<std::shared_ptr<live_run>>>
+begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log) {
+    run_core& core = *request.core;
+    request.arrival->holds_thread();
+    result<std::shared_ptr<live_run>> begun = failure{errc::internal, {}, {}, {}};
+    std::exception_ptr thrown;
+    try {
+        run_beginning beginning(request, std::move(log));
+        begun = co_await beginning.begin();
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    if (thrown || !begun) {
+        // The start of the run may have been stored nevertheless.
+        if (thrown || begun.error().code == errc::store_unavailable) {
+            core.orphans.add(request.place);
+        }
+        core.store_of(request.place).release(request.held);
+    }
+    if (core.settings.queue) {
+        core.registry.wake(request.place); // From now on messages can be stored for the thread.
+    }
+    if (request.pass && !thrown && begun) {
+        boost::asio::co_spawn(
+            request.executor, end_pass_after(request.core, request.place, request.pass, *begun),
+            boost::asio::detached
+        );
+    } else if (request.pass) {
+        if (request.waiting && !thrown && begun.error().code == errc::lease_lost) {
+            // Nobody is refused for that: all go on waiting.
+            core.queue.put_back(request.place, *request.pass);
+            request.pass.reset();
+            co_return begun;
+        }
+        // What can never succeed leaves the queue, so that later messages are answered.
+        if (!thrown && !may_succeed_later(begun.error().code)) {
+            for (const std::int64_t number : request.pass->numbers) {
+                (void)co_await core.store_of(request.place).withdraw(request.place.thread, number);
+            }
+            core.services.log.log(
+                log_level::warning, "the messages in the queue of a thread could not be answered",
+                {{"thread", request.place.thread.thread_id}, {"run", request.pass->run_id}}
+            );
+        }
+        core.queue.end_pass(
+            *request.pass,
+            thrown ? failure{errc::internal, "the run could not begin", {}, {}} : begun.error()
+        );
+        core.registry.wake(request.place);
+    }
+    if (thrown) {
+        std::rethrow_exception(thrown);
+    }
+    co_return begun;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,76 @@
+#include "gateway/admission/run_launch.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+live_run::settings settings_of(
+    run_core& core, const requested_run& what, const conversation_key& place,
+    std::string_view protocol
+) {
+    live_run::settings options;
+    options.on_disconnect = what.on_disconnect.value_or(core.settings.on_disconnect);
+    options.run_timeout = core.settings.run_timeout;
+    options.detached = core.settings.detached;
+    options.max_bytes = core.settings.max_run_bytes;
+    options.translation = core.translation_of(place, protocol);
+    options.observer = core.services.observer;
+    return options;
+}
+
+} // namespace
+
+std::shared_ptr<live_run> launch_run(
+    accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,
+    runner::run_request run, const std::vector<session::message>& missing,
+    runner::model_provider& model
+) {
+    run_core& core = *request.core;
+    const process_services& services = core.services;
+    live_run::settings options = settings_of(core, request.what, request.place, record.protocol);
+    const auto live = std::make_shared<live_run>(
+        request.executor, core.store_of(request.place), services.time, services.log, std::move(log),
+        request.place, request.held, std::move(record),
+        static_cast<session::node_index>(run.thread->nodes.size()), std::move(options)
+    );
+    if (request.place.ephemeral) {
+        core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());
+    }
+    const runner::loop_services parts{
+        model,
+        services.tools,
+        services.ids,
+        services.time,
+        services.log,
+        core.settings.max_result_bytes,
+        core.settings.max_thread_bytes,
+        services.plugins,
+        services.memory,
+        services.heavy
+    };
+    // Undone if the run cannot start, because a drain waits for every registered run.
+    struct registration {
+        ~registration() {
+            if (live) {
+                owner.remove(live);
+                live->give_up();
+            }
+        }
+        run_registry& owner;
+        std::shared_ptr<live_run> live;
+    } registered{core.registry, live};
+    const std::optional<runner::stop_reason> stopped = core.registry.add(live, *request.arrival);
+    check_failpoint("launch.registered");
+    live->start(
+        std::move(run), parts, std::move(request.what.memory), request.core, stopped, missing
+    );
+    registered.live.reset();
+    return live;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,460 @@
+#include "gateway/admission/run_setup.hpp"
+
+#include "runner/loop/context_part.hpp"
+#include "runner/loop/loop_detector.hpp"
+#include "runner/loop/loop_warnings.hpp"
+#include "session/base/text_map.hpp"
+#include "session/history/history_ids.hpp"
+#include "session/history/history_rules.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/title.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace agui::gateway {
+
+namespace {
+
+runner::tool_definition tool_from_json(const boost::json::value& json) {
+    runner::tool_definition tool;
+    const boost::json::object& object = json.as_object();
+    tool.name = std::string(object.at("name").as_string());
+    if (const auto* description = object.if_contains("description")) {
+        if (description->is_string()) {
+            tool.description = std::string(description->get_string());
+        }
+    }
+    if (const auto* parameters = object.if_contains("parameters")) {
+        tool.parameters = *parameters;
+    }
+    return tool;
+}
+
+void add_events(session::history_plan& plan, const translator::run_input& input, unix_ms now) {
+    const auto add = [&](std::string_view type, boost::json::object data) {
+        session::session_event event;
+        event.type = type;
+        event.run_id = input.run_id;
+        event.timestamp = now;
+        event.data = std::move(data);
+        plan.change.events.push_back(std::move(event));
+    };
+    add("run.started", {});
+    for (const session::taken_answer& answer : plan.answers) {
+        add("tool.response", {{"toolCallId", answer.call_id}, {"messageId", answer.message_id}});
+    }
+    for (const std::string& id : plan.new_user_messages) {
+        add("user.message", {{"messageId", id}});
+    }
+}
+
+// A client sends `{}` as long as it knows no state, such as after a reload. Only one that always
+// sends everything means it.
+bool says_state(const json_text& state, const session::history_policy& policy) {
+    return !state.is_empty_object() || policy.client_history == session::client_history::full ||
+           policy.mode == session::history_mode::client;
+}
+
+// Finds the model by its name in the configuration, or by the model server's name for it, which
+// clients may know.
+auto find_model(const agent_entry& agent, std::string_view name) {
+    const auto found = agent.models.find(name);
+    return found != agent.models.end()
+               ? found
+               : std::find_if(agent.models.begin(), agent.models.end(), [&](const auto& one) {
+                     return one.second.second.model == name;
+                 });
+}
+
+// The model is asked first; an agent with fallbacks falls back to its own models.
+void choose_model(
+    chosen_agent& chosen, const agent_entry& agent, const std::string& name, logger& log,
+    const std::string& run_id
+) {
+    const auto found = find_model(agent, name);
+    if (found == agent.models.end()) {
+        log.log(
+            log_level::debug, "a model that is not configured was asked for", {{"run", run_id}}
+        );
+        return;
+    }
+    std::vector<runner::model_choice> own = agent.fallbacks;
+    if (!own.empty()) {
+        own.insert(own.begin(), {agent.model, agent.settings.parameters});
+    }
+    chosen.model = found->second.first;
+    chosen.settings.parameters = found->second.second;
+    std::erase_if(own, [&](const runner::model_choice& one) {
+        return one.provider == chosen.model;
+    });
+    chosen.fallbacks = std::move(own);
+}
+
+void append_paragraph(std::string& text, std::string_view more) {
+    if (!text.empty() && !more.empty()) {
+        text.append("\n\n");
+    }
+    text.append(more);
+}
+
+// The element of a thread's context that holds what forwardedProps said for the instructions. It is
+// beside the entries, because it counts like them: for a user turn, whose later requests may only
+// answer calls. No request can write it: of its entries, two members are taken.
+constexpr std::string_view props_member = "forwardedProps";
+
+const boost::json::object* props_of(const boost::json::value& element) {
+    const auto* object = element.if_object();
+    const auto* props = object == nullptr ? nullptr : object->if_contains(props_member);
+    return props == nullptr ? nullptr : props->if_object();
+}
+
+const boost::json::object* props_in(const boost::json::array& context) {
+    return context.empty() ? nullptr : props_of(context.back());
+}
+
+// A request without context goes on with that of the thread. nullopt: the thread's context stays.
+std::optional<boost::json::array> context_after(
+    const translator::run_input& input, const boost::json::array& before, bool new_user_turn
+) {
+    const boost::json::object& props = input.forwarded.prompt_values;
+    const bool new_entries = input.has_context;
+    const bool new_props = new_user_turn || !props.empty();
+    if (!new_entries && !new_props) {
+        return std::nullopt;
+    }
+    boost::json::array context;
+    if (new_entries) {
+        for (const translator::context_entry& entry : input.context) {
+            context.push_back({{"description", entry.description}, {"value", entry.value}});
+        }
+    } else {
+        std::ranges::copy_if(before, std::back_inserter(context), [](const auto& element) {
+            return props_of(element) == nullptr;
+        });
+    }
+    const boost::json::object* const kept = new_props ? &props : props_in(before);
+    if (kept != nullptr && !kept->empty()) {
+        context.push_back(boost::json::object{{props_member, *kept}});
+    }
+    if (context == before) {
+        return std::nullopt;
+    }
+    return context;
+}
+
+// When the user spoke last on the branch that the run continues.
+unix_ms time_of_turn(const session::thread_record& thread) {
+    session::node_index at =
+        thread.head < thread.branches.size() ? thread.branches[thread.head].tip : session::no_node;
+    while (at < thread.nodes.size()) {
+        const session::stored_message& node = thread.nodes[at];
+        if (session::begins_user_turn(node.message)) {
+            return node.created_at;
+        }
+        at = node.parent;
+    }
+    return 0; // Nobody has spoken: then no model is asked.
+}
+
+// The same in every run of a user turn: so a provider's prompt cache remains of use.
+std::string instructions_of(const agent_entry& agent, const session::thread_record& thread) {
+    session::prompt_values values;
+    values.user = thread.key.principal;
+    values.agent = agent.settings.id;
+    values.thread = thread.key.thread_id;
+    values.time = agent.prompt.tells_time() ? time_of_turn(thread) : 0;
+    values.props = props_in(thread.context);
+    return agent.prompt.render(values);
+}
+
+bool answers_pending_call(
+    const translator::run_input& input, const session::thread_record& thread
+) {
+    return std::ranges::any_of(thread.calls, [&](const session::call_record& call) {
+        return call.status == session::call_status::pending &&
+               std::ranges::any_of(input.messages, [&](const session::message& each) {
+                   return each.role == session::role::tool && each.tool_call_id == call.id;
+               });
+    });
+}
+
+// Whether the tool messages at the end, or before the last user messages, answer external calls
+// that this thread has or that the client has made itself.
+bool ends_in_answers(const translator::run_input& input, const session::thread_record& thread) {
+    const auto is_beside = [](const session::message& each) {
+        return session::is_user(each) || session::is_system(each);
+    };
+    const auto is_answer = [](const session::message& each) {
+        return each.role == session::role::tool;
+    };
+    const auto last = std::find_if_not(input.messages.rbegin(), input.messages.rend(), is_beside);
+    const auto end = std::find_if_not(last, input.messages.rend(), is_answer);
+    if (last == end) {
+        return false;
+    }
+    view_map<const session::call_record*> calls;
+    for (const session::call_record& call : thread.calls) {
+        calls.emplace(call.id, &call);
+    }
+    return std::any_of(last, end, [&](const session::message& answer) {
+        const auto known = calls.find(answer.tool_call_id);
+        if (known == calls.end()) {
+            return !session::is_missing_result(answer);
+        }
+        const session::call_record& call = *known->second;
+        return call.owner == session::call_owner::external &&
+               (call.status == session::call_status::pending ||
+                call.status == session::call_status::answered);
+    });
+}
+
+// A model that calls a tool of the caller for ever is warned as with a tool of the server. Stored
+// with the result, so that later requests say the same. By the result's message id.
+text_map<std::string> warnings_of_loops(
+    const session::history_plan& plan, const session::thread_record& thread,
+    const runner::turn_limits& limits
+) {
+    text_map<std::string> found;
+    std::map<session::node_index, std::map<std::string, std::string, std::less<>>> warnings;
+    for (const session::taken_answer& answer : plan.answers) {
+        const session::call_record* const call = thread.find_call(answer.call_id);
+        if (call == nullptr) {
+            continue;
+        }
+        const auto [of_answer, is_new] = warnings.try_emplace(call->made_in);
+        if (is_new) {
+            of_answer->second = runner::warnings_before_results(thread, call->made_in, limits);
+        }
+        if (const auto warning = of_answer->second.find(call->id);
+            warning != of_answer->second.end()) {
+            found.insert_or_assign(answer.message_id, warning->second);
+        }
+    }
+    return found;
+}
+
+// For a message without an id.
+std::string message_id(const translator::run_input& input, std::size_t index) {
+    return input.run_id + ":" + std::to_string(index);
+}
+
+} // namespace
+
+void complete_input(translator::run_input& input, const session::thread_record& thread) {
+    const bool is_complete = input.tools && input.has_context;
+    if (is_complete || !input.resume.empty() || ends_in_answers(input, thread)) {
+        return;
+    }
+    if (!input.tools) {
+        input.tools.emplace();
+    }
+    input.has_context = true;
+}
+
+result<std::vector<runner::tool_definition>> external_tools(
+    const run_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input, const session::thread_record& thread, logger& log
+) {
+    std::vector<runner::tool_definition> given;
+    if (input.tools) {
+        given = *input.tools;
+    } else {
+        for (const boost::json::value& offered : thread.offered_tools) {
+            given.push_back(tool_from_json(offered));
+        }
+    }
+    std::vector<runner::tool_definition> offered;
+    std::set<std::string, std::less<>> names;
+    for (const external_tool& configured : settings.external_tools) {
+        const bool listed = std::any_of(given.begin(), given.end(), [&](const auto& tool) {
+            return tool.name == configured.definition.name;
+        });
+        if (configured.always || listed) {
+            offered.push_back(configured.definition);
+        }
+        names.insert(configured.definition.name); // The configuration's definition counts.
+    }
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        runner::tool_definition& tool = given[i];
+        if (server_tools.contains(tool.name)) {
+            if (settings.reject_name_clash && input.tools) {
+                return failure{
+                    errc::tool_name_clash,
+                    "a server tool already has this name",
+                    "tools[" + std::to_string(i) + "].name",
+                    {}
+                };
+            }
+            log.log(
+                log_level::warning, "a client tool with the name of a server tool was ignored",
+                {{"thread", input.thread_id}, {"run", input.run_id}}
+            );
+        } else if (names.insert(tool.name).second) {
+            offered.push_back(std::move(tool));
+        }
+    }
+    return offered;
+}
+
+session::history_input history_of(
+    const run_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input
+) {
+    session::history_input history;
+    history.messages = input.messages;
+    for (std::size_t i = 0; i < history.messages.size(); ++i) {
+        if (history.messages[i].id.empty()) {
+            history.messages[i].id = message_id(input, i);
+        }
+    }
+    session::make_ids_distinct(history.messages);
+    if (input.tools) {
+        history.offered_tools.emplace();
+        for (const runner::tool_definition& tool : *input.tools) {
+            history.offered_tools->push_back(tool.name);
+        }
+    }
+    for (const external_tool& tool : settings.external_tools) {
+        history.configured_external_tools.push_back(tool.definition.name);
+    }
+    history.is_server_tool = [&server_tools](std::string_view name) {
+        return server_tools.contains(name);
+    };
+    return history;
+}
+
+std::vector<session::message> messages_to_queue(
+    const translator::run_input& input, const std::optional<session::thread_record>& thread
+) {
+    const auto is_user = [](const session::message& each) {
+        return each.role == session::role::user;
+    };
+    const auto last_other =
+        std::find_if_not(input.messages.rbegin(), input.messages.rend(), is_user);
+    std::vector<session::message> found(last_other.base(), input.messages.end());
+    const std::size_t before = input.messages.size() - found.size();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i].id.empty()) {
+            found[i].id = message_id(input, before + i);
+        }
+    }
+    session::make_ids_distinct(found);
+    if (thread && answers_pending_call(input, *thread)) {
+        return {};
+    }
+    if (thread && !found.empty()) {
+        std::set<std::string_view> known;
+        for (const session::stored_message& node : thread->nodes) {
+            known.insert(node.message.id);
+        }
+        std::erase_if(found, [&](const session::message& each) { return known.contains(each.id); });
+    }
+    return found;
+}
+
+bool can_use_model(const agent_entry& agent, std::string_view name) {
+    const auto found = find_model(agent, name);
+    return found != agent.models.end() &&
+           (agent.overridable.contains("model") || found->second.first == agent.model);
+}
+
+chosen_agent agent_of(
+    const agent_entry& agent, const translator::run_input& input,
+    const session::thread_record& thread, logger& log
+) {
+    chosen_agent chosen{agent.settings, agent.model, agent.fallbacks};
+    const auto may_set = [&](std::string_view key) {
+        return agent.overridable.contains(key);
+    };
+    const translator::forwarded_settings& asked = input.forwarded;
+    if (asked.model && may_set("model")) {
+        choose_model(chosen, agent, *asked.model, log, input.run_id);
+    }
+    const auto set = [&](runner::model_parameters& parameters) {
+        if (asked.temperature && may_set("temperature")) {
+            parameters.temperature = asked.temperature;
+        }
+        if (asked.max_output_tokens && may_set("max_output_tokens")) {
+            parameters.max_output_tokens = asked.max_output_tokens;
+        }
+        if (asked.tool_choice && may_set("tool_choice")) {
+            parameters.tool_choice = runner::tool_choice_from_string(*asked.tool_choice);
+        }
+        if (asked.reasoning_effort && may_set("reasoning_effort")) {
+            parameters.reasoning_effort = asked.reasoning_effort;
+        }
+    };
+    set(chosen.settings.parameters);
+    for (runner::model_choice& other : chosen.fallbacks) {
+        set(other.parameters);
+    }
+    if (!agent.prompt.constant()) {
+        chosen.settings.instructions = instructions_of(agent, thread);
+    }
+    // What the application says is data (P10): it is delimited, and it becomes system text only if
+    // the configuration says so.
+    const auto put = [&chosen](context_place place, std::string_view text) {
+        append_paragraph(
+            place == context_place::user ? chosen.settings.context : chosen.settings.instructions,
+            text
+        );
+    };
+    if (agent.context != context_place::off) {
+        put(agent.context, runner::context_text(thread.context));
+    }
+    if (agent.state != context_place::off) {
+        put(agent.state, runner::state_text(thread.state));
+    }
+    return chosen;
+}
+
+void complete_change(
+    session::history_plan& plan, const translator::run_input& input,
+    const session::thread_record& thread, const agent_entry& agent,
+    const session::history_policy& policy, unix_ms now
+) {
+    add_events(plan, input, now);
+    session::changes& change = plan.change;
+    change.at = now;
+    const text_map<std::string> warnings = warnings_of_loops(plan, thread, agent.settings.limits);
+    change.messages.edit_each([&](session::stored_message& node) {
+        node.run_id = input.run_id;
+        node.created_at = now;
+        if (const auto warning = warnings.find(node.message.id); warning != warnings.end()) {
+            session::content told = node.message.content;
+            runner::prepend(told, warning->second);
+            node.message.for_model = std::make_shared<const session::content>(std::move(told));
+        }
+    });
+    for (auto& branch : change.branches) {
+        branch.value.updated_at = now;
+    }
+    for (session::call_record& call : change.calls) {
+        if (call.run_id.empty()) {
+            call.run_id = input.run_id;
+        }
+    }
+    if (input.tools && input.tools_json != thread.offered_tools) {
+        change.offered_tools = input.tools_json;
+    }
+    change.context = context_after(input, thread.context, !plan.new_user_messages.empty());
+    if (input.state && *input.state != thread.state && says_state(*input.state, policy)) {
+        change.state = *input.state;
+    }
+    if (agent.titles) {
+        change.title = session::title_of_change(thread, change);
+    }
+    if (thread.nodes.empty() && thread.agent_id.empty()) {
+        change.agent_id = agent.settings.id;
+    }
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,177 @@
+#include "gateway/log/chat_stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace agui::gateway {
+
+using translator::chat_mode;
+
+namespace {
+
+// About what a delta has around its text: in a log, which it shares with others, and at the least.
+constexpr std::size_t event_bytes_around = 90;
+constexpr std::size_t least_event_bytes = 64;
+// What is kept of the buffer of records between two reads.
+constexpr std::size_t kept_record_bytes = 512;
+// The budget is changed in steps of this size.
+constexpr std::size_t counted_bytes = 4096;
+// The most that may use the memory reserve, so that long answers in full mode run out of memory
+// before short ones.
+constexpr std::size_t small_stream_bytes = 64U << 10U;
+
+/// What comes before each event's JSON in a record.
+struct record_head {
+    std::uint64_t sequence = 0;
+    std::uint64_t size = 0;
+};
+
+} // namespace
+
+void chat_stream::records::begin_event(std::uint64_t sequence, std::string& out) const {
+    const record_head head{sequence, 0};
+    out.append(reinterpret_cast<const char*>(&head), sizeof(head));
+}
+
+void chat_stream::records::end_event(std::size_t json_at, std::string& out) const {
+    const std::uint64_t size = out.size() - json_at;
+    std::memcpy(out.data() + json_at - sizeof(size), &size, sizeof(size));
+}
+
+run_stream_request chat_stream::events_of(const chat_stream_request& what, const records& form) {
+    run_stream_request events;
+    events.log = what.log;
+    events.projection = translator::projection::v1_1;
+    events.form = &form;
+    // The messages need all events. What the reader has is taken without being sent, and a frame
+    // must not hold a text of which the reader has a part.
+    events.split_at = what.after;
+    return events;
+}
+
+chat_stream::chat_stream(const chat_stream_request& what)
+    : mode_(what.mode),
+      after_(what.after),
+      messages_(what.session_id, what.message_id, what.mode),
+      frame_bytes_around_(sse_form().bytes_around() + messages_.frame_bytes_around()),
+      form_(frame_bytes_around_ - std::min(frame_bytes_around_, event_bytes_around)),
+      events_(events_of(what, form_)),
+      memory_(what.budget, memory_use::small, counted_bytes) {}
+
+std::string_view chat_stream::content_type() const noexcept { return sse_form().content_type(); }
+
+void chat_stream::open(boost::asio::any_io_executor executor) { events_.open(std::move(executor)); }
+
+void chat_stream::read(std::size_t max_bytes, batch& out) {
+    out.bytes.clear();
+    if (mode_ == chat_mode::incremental) {
+        read_pieces(max_bytes, out);
+    } else {
+        read_whole(max_bytes, out);
+    }
+    if (read_.bytes.capacity() > kept_record_bytes) {
+        std::string().swap(read_.bytes);
+    }
+}
+
+// A frame is longer than its event, and how much longer depends on the ids: so only as many events
+// are read at once as give frames of `max_bytes` even if they are the shortest ones. That is a
+// single read unless more is waiting.
+void chat_stream::read_pieces(std::size_t max_bytes, batch& out) {
+    std::size_t taken = 0;
+    std::size_t wanted = 0;
+    do {
+        const std::size_t left = max_bytes - out.bytes.size();
+        wanted = std::max<std::size_t>(
+            1, left * least_event_bytes / (least_event_bytes + frame_bytes_around_)
+        );
+        take_events(wanted, out);
+        taken += read_.bytes.size();
+    } while (!out.ended && read_.bytes.size() >= wanted && taken < max_bytes &&
+             out.bytes.size() < max_bytes);
+    // Counted but never refused, as it is little: if there is no room, the next run is refused.
+    memory_.grow_anyway_to(messages_.bytes());
+    memory_.shrink_to(messages_.bytes());
+}
+
+// A whole frame is at least as large as all messages, and a slow reader keeps it for as long as it
+// likes: so there must be room for both before it is written.
+void chat_stream::read_whole(std::size_t max_bytes, batch& out) {
+    if (!refused_) {
+        take_events(max_bytes, out);
+    }
+    const bool due = messages_.changed() && (out.ended || events_.backlog_bytes() == 0);
+    const std::size_t frame = due ? messages_.frame_bytes() : 0;
+    if (refused_ || !hold(messages_.bytes() + frame)) {
+        refused_ = true;
+        out.ended = false;
+        out.cut_off = true;
+        return;
+    }
+    if (due) {
+        out.bytes.reserve(frame + sse_form().bytes_around());
+        write_frame(out.bytes);
+    }
+}
+
+void chat_stream::take_events(std::size_t max_bytes, batch& out) {
+    events_.read(max_bytes, read_);
+    out.ended = read_.ended;
+    out.cut_off = read_.cut_off;
+    std::string_view rest = read_.bytes;
+    while (!rest.empty()) {
+        record_head head;
+        std::memcpy(&head, rest.data(), sizeof(head));
+        rest.remove_prefix(sizeof(head));
+        messages_.take(rest.substr(0, head.size));
+        rest.remove_prefix(head.size);
+        numbered_ = head.sequence != 0;
+        if (numbered_) {
+            sequence_ = head.sequence;
+        }
+        const bool known = numbered_ && sequence_ <= after_;
+        if (messages_.changed() && known) {
+            messages_.skip_frame();
+        } else if (messages_.changed() && mode_ == chat_mode::incremental) {
+            write_frame(out.bytes);
+        }
+    }
+}
+
+// False: there is no memory for so many bytes.
+bool chat_stream::hold(std::size_t bytes) noexcept {
+    memory_.set_use(bytes > small_stream_bytes ? memory_use::ordinary : memory_use::small);
+    if (!memory_.grow_to(bytes)) {
+        return false;
+    }
+    memory_.shrink_to(bytes);
+    return true;
+}
+
+void chat_stream::write_frame(std::string& out) {
+    sse_form().begin_event(numbered_ ? sequence_ : 0, out);
+    const std::size_t json_at = out.size();
+    messages_.write_frame(out);
+    sse_form().end_event(json_at, out);
+}
+
+boost::asio::awaitable<void> chat_stream::wait() { return events_.wait(); }
+
+void chat_stream::wake() { events_.wake(); }
+
+void chat_stream::cut_off() noexcept { events_.cut_off(); }
+
+// In full mode what is behind is replaced, not sent.
+std::size_t chat_stream::backlog_bytes() const {
+    return mode_ == chat_mode::full ? 0 : events_.backlog_bytes();
+}
+
+std::string_view chat_stream::heartbeat() const noexcept { return sse_form().heartbeat(); }
+
+std::string_view chat_stream::cut_off_note() const noexcept {
+    return refused_ ? ": cut off: there is not enough memory; read on from the last id\n\n"
+                    : sse_form().cut_off_note();
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "gateway/base/event_source.hpp"
+#include "gateway/log/event_log.hpp"
+#include "gateway/log/run_stream.hpp"
+#include "gateway/log/stream_form.hpp"
+#include "session/base/memory_budget.hpp"
+#include "translator/chat_stream/chat_messages.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace agui::gateway {
+
+/// Which frames of a run a reader is sent.
+struct chat_stream_request {
+    std::shared_ptr<event_log> log;
+    std::string session_id;
+    std::string message_id;
+    translator::chat_mode mode = translator::chat_mode::incremental;
+    std::uint64_t after = 0;         ///< The id of the last frame that the reader has.
+    memory_budget* budget = nullptr; ///< Counts the reader's memory; null: not counted.
+};
+
+/// A run's log as the frames of the chat stream, as server-sent events. A frame has the number of
+/// the last event in it. Incremental: a frame for each event that changes a message, the same for
+/// every reader of the same events. Full: a frame when the reader is ready for one, of all that has
+/// happened until then, so that a slow reader is behind by no more than one; if there is no memory
+/// for messages and frame, the reader is cut off.
+class chat_stream final : public event_source {
+public:
+    explicit chat_stream(const chat_stream_request& what);
+
+    [[nodiscard]] std::string_view content_type() const noexcept override;
+    void open(boost::asio::any_io_executor executor) override;
+    void read(std::size_t max_bytes, batch& out) override;
+    [[nodiscard]] boost::asio::awaitable<void> wait() override;
+    void wake() override;
+    void cut_off() noexcept override;
+    [[nodiscard]] std::size_t backlog_bytes() const override;
+    [[nodiscard]] std::string_view heartbeat() const noexcept override;
+    [[nodiscard]] std::string_view cut_off_note() const noexcept override;
+
+private:
+    /// Events one after the other in memory, so that they are read outside the log's mutex.
+    class records final : public stream_form {
+    public:
+        explicit records(std::size_t bytes_around) : bytes_around_(bytes_around) {}
+        [[nodiscard]] std::string_view content_type() const noexcept override { return {}; }
+        void begin_event(std::uint64_t sequence, std::string& out) const override;
+        void end_event(std::size_t json_at, std::string& out) const override;
+        [[nodiscard]] std::size_t bytes_around() const noexcept override { return bytes_around_; }
+        [[nodiscard]] std::string_view heartbeat() const noexcept override { return {}; }
+        [[nodiscard]] std::string_view cut_off_note() const noexcept override { return {}; }
+
+    private:
+        std::size_t bytes_around_; ///< How much longer an event's frame is than the event.
+    };
+
+    [[nodiscard]] static run_stream_request
+    events_of(const chat_stream_request& what, const records& form);
+    void read_pieces(std::size_t max_bytes, batch& out);
+    void read_whole(std::size_t max_bytes, batch& out);
+    void take_events(std::size_t max_bytes, batch& out);
+    [[nodiscard]] bool hold(std::size_t bytes) noexcept;
+    void write_frame(std::string& out);
+
+    const translator::chat_mode mode_;
+    const std::uint64_t after_;
+    translator::chat_messages messages_;
+    const std::size_t frame_bytes_around_; ///< What a frame has around the text of its event.
+    const records form_;
+    run_stream events_;
+    batch read_;                 ///< What `events_` gave, as records.
+    std::uint64_t sequence_ = 0; ///< Of the last event that has a number.
+    bool numbered_ = true;       ///< False: the last event had none.
+    bool refused_ = false;       ///< There was no memory for the next frame.
+    memory_share memory_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,316 @@
+#pragma once
+
+#include "gateway/base/resumption.hpp"
+#include "gateway/log/event_texts.hpp"
+#include "gateway/log/stream_form.hpp"
+#include "session/base/error.hpp"
+#include "session/base/memory_budget.hpp"
+#include "session/base/mutex.hpp"
+#include "session/store/store.hpp"
+#include "translator/agui/agui_translator.hpp"
+#include "translator/agui/protocol_version.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/container/small_vector.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::translator {
+class event_verifier;
+}
+
+namespace agui::gateway {
+
+/// The events of one run, numbered from 1, appended once by the run and read by any number of
+/// readers, each in its own form.
+///
+/// An event is *visible* to readers once it is durable in the store (P3), or at once if the store
+/// keeps no logs or durability is relaxed. Functions of the writer are called on the run's
+/// executor; those of readers, on_durable() and on_failed() on any thread. The mutex is held for a
+/// short time only. All readers get the same events, unless deltas are joined (restored()).
+class event_log final : public translator::wire_sink,
+                        public session::log_observer,
+                        public std::enable_shared_from_this<event_log> {
+public:
+    struct settings {
+        session::store* store = nullptr; ///< Null: nothing is stored, events are visible at once.
+        std::int64_t run_number = 0;
+        bool visible_before_durable = false; ///< `session.durability = "relaxed"`.
+        memory_budget* budget = nullptr;     ///< Counts the log's memory; null: not counted.
+        /// How many times the memory counts until the log has ended: the run holds other copies of
+        /// the text.
+        std::size_t copies = 1;
+    };
+
+    event_log(boost::asio::any_io_executor executor, settings options);
+    ~event_log() override;
+
+    /// The log of an ended run, from all its `entries` in the store. With `join_deltas`, read()
+    /// joins adjacent deltas of one message into one, with the number of the last (P8); a cursor
+    /// between them gets the rest of the text.
+    [[nodiscard]] static std::shared_ptr<event_log> restored(
+        boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
+        bool join_deltas = false
+    );
+    /// The same in pieces: restore() is called with the entries in order, then end_restored(). The
+    /// log must not be read before that.
+    [[nodiscard]] static std::shared_ptr<event_log>
+    begin_restored(boost::asio::any_io_executor executor, memory_budget* budget, bool join_deltas);
+    void restore(const std::vector<session::log_entry>& entries);
+    void end_restored();
+
+    // The log of a run that another process has is filled in pieces while it is read: restore(),
+    // then show_restored(), and end_restored() at the end.
+
+    /// Makes what was restored visible.
+    void show_restored();
+    /// `handler` is called on the log's executor whenever readers have come or gone, with their
+    /// number at that moment and, if one has gone, how it has ended.
+    void set_readers_handler(std::function<void(std::size_t, session::leaving)> handler);
+
+    /// What log_slice::variants holds for an event: its forms for older projections (nullopt: the
+    /// same as for the newest).
+    [[nodiscard]] static std::string write_variants(
+        const std::optional<std::string>& v1_0, const std::optional<std::string>& undeclared
+    );
+
+    // Writer.
+
+    /// The run's number in the store, if settings::run_number did not give it, and its lease (may
+    /// be null): once that is lost, readers are shown nothing more. To be called before the first
+    /// event, or after hold_back().
+    void set_run(std::int64_t number, session::lease_ptr held) noexcept;
+    /// Until set_run(), events are visible at once and are not given to the store; what was
+    /// held back is stored with the events that follow. For a run that the store does not know yet.
+    void hold_back() noexcept { held_back_ = true; }
+
+    /// Appends an event. It is given to the store, or readers are woken, after the current handler
+    /// of the executor has returned, or at the end of the batch. From a terminal event on, entries
+    /// wait for take_staged().
+    void on_event(const translator::wire_event& event) override;
+
+    /// Begins a batch: its events (those of one read from the model server) are published together
+    /// by end_batch(), without a handler for each.
+    void begin_batch();
+    void end_batch();
+
+    /// The entries that were not yet given to the store, with the terminal: the caller commits
+    /// them.
+    [[nodiscard]] session::log_slice take_staged();
+
+    /// False: the store is so far behind with this log that its run should pause. Without a store
+    /// there is always room.
+    [[nodiscard]] bool has_room() const noexcept;
+    /// Completes when there is room again, or nothing will be stored any more. May be cancelled.
+    /// One wait at a time.
+    [[nodiscard]] boost::asio::awaitable<void> room();
+
+    /// Makes everything visible and ends the log. To be called once the entries from take_staged()
+    /// are durable.
+    void publish_end();
+
+    /// From here on no more events become visible, because the store has failed. Returns the
+    /// visible ones, as JSON.
+    [[nodiscard]] std::vector<std::string> freeze();
+    /// Ends the log with events that the store does not hold; they are sent without a number (the
+    /// exception of P3). To be called after freeze().
+    void end_without_store(const std::vector<std::string>& events);
+    /// Ends the log of a run that another process may have by now: its readers go on in `next`,
+    /// which has everything that they were shown, with the same numbers.
+    void continue_in(std::shared_ptr<event_log> next);
+
+    /// Ends the log because this process cannot show the rest: its readers are cut off, and may ask
+    /// for it with the number of what they have seen.
+    void cut_off_readers();
+
+    /// Its readers in other processes, who read entries, look there for the rest, which another one
+    /// will have. To be called before the end that other readers get.
+    void hand_back();
+
+    [[nodiscard]] std::uint64_t last_sequence() const;
+    /// The event with this number, as JSON; empty: there is none.
+    [[nodiscard]] std::string event(std::uint64_t sequence) const;
+    /// The approximate memory of the events.
+    [[nodiscard]] std::size_t bytes() const;
+    /// True if that is more than `most`, or if the budget has had no room for it. (The events are
+    /// kept nevertheless.)
+    [[nodiscard]] bool outgrown(std::size_t most) const;
+
+    // Readers.
+
+    /// A place in the log, seen through a projection.
+    struct cursor {
+        translator::projection projection = translator::projection::v1_1;
+        std::uint64_t after = 0;    ///< Sequence number of the last event read.
+        std::size_t tail_read = 0;  ///< How many of the events without a number were read.
+        std::uint64_t split_at = 0; ///< No joined event spans this number.
+        /// The results of earlier calls that follow RUN_STARTED are left out: the reader has them.
+        bool knows_earlier_results = false;
+    };
+
+    /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
+    /// about `max_bytes` at most, but no less than one event if there is one. True: the cursor is
+    /// at the end, and nothing will follow. Nothing is appended while the run is lost to another
+    /// process, which has the rest (continuation()).
+    [[nodiscard]] bool
+    read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
+
+    /// Entries as a store keeps them, for a gateway that shows them to readers of its own.
+    struct stored_entries {
+        session::log_slice slice;
+        std::vector<std::string> unnumbered; ///< The events that end a log and have no number.
+        bool ended = false;                  ///< Nothing will follow.
+        bool is_elsewhere = false;           ///< Another process has the rest, or will have it.
+    };
+    /// Fills `out` with the next visible entries, and moves the cursor past them: about `max_bytes`
+    /// at most, but no less than one if there is one. Memory of `out` is used again.
+    void read_entries(cursor& at, std::size_t max_bytes, stored_entries& out);
+
+    /// Where readers go on that read() has given nothing; null: they wait here.
+    [[nodiscard]] std::shared_ptr<event_log> continuation() const;
+    /// True: readers that have seen all of it are to be cut off.
+    [[nodiscard]] bool cuts_readers_off() const;
+
+    /// The approximate number of bytes that are still to be read in that form.
+    [[nodiscard]] std::size_t backlog_bytes(const cursor& at, const stream_form& form) const;
+
+    /// The place where a reader waits. Exists as long as its reader; one wait at a time.
+    class waiter {
+    public:
+        explicit waiter(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+        [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
+            return executor_;
+        }
+
+    private:
+        friend class event_log;
+        boost::asio::any_io_executor executor_;
+        resumption resumption_;
+    };
+
+    /// Completes, on the waiter's executor, when there are visible events after `at`, the log has
+    /// ended, or wake(who) is called; or for no reason. Both arguments must outlive the wait.
+    [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
+    void wake(waiter& who);
+
+    using leaving = session::leaving;
+
+    /// Counts a reader while it exists; the last-reader handler is called when none is left.
+    class reader_token {
+    public:
+        explicit reader_token(std::shared_ptr<event_log> log);
+        ~reader_token();
+        reader_token(const reader_token&) = delete;
+        reader_token& operator=(const reader_token&) = delete;
+
+        /// The server closes the connection: the reader will not have left by itself.
+        void set_cut_off() noexcept { how_ = leaving::cut_off; }
+        /// The reader will have left by itself, as is assumed at first.
+        void set_left() noexcept { how_ = leaving::left; }
+
+    private:
+        leaving how_ = leaving::left;
+        std::shared_ptr<event_log> log_;
+    };
+
+    /// `handler` is called once, on any thread, when the store has lost the log.
+    void set_failure_handler(std::function<void()> handler);
+    /// `handler` is called on the run's executor whenever the last reader of a log that has not
+    /// ended is gone, with the way in which it ended.
+    void set_last_reader_handler(std::function<void(leaving)> handler);
+    [[nodiscard]] std::size_t reader_count() const;
+    /// The number of the last visible event.
+    [[nodiscard]] std::uint64_t visible_sequence() const;
+    [[nodiscard]] bool ended() const;
+
+    // session::log_observer
+    void on_durable(std::uint64_t sequence) noexcept override;
+    void on_failed() noexcept override;
+
+private:
+    /// The JSON of an event for older projections; nullopt: as for the newest, empty: none.
+    struct variant_entry {
+        std::uint64_t sequence;
+        std::optional<std::string> v1_0;
+        std::optional<std::string> undeclared;
+    };
+
+    [[nodiscard]] bool is_elsewhere() const noexcept AGUI_REQUIRES(mutex_);
+    void count(std::size_t bytes) AGUI_REQUIRES(mutex_);
+    void append_event(std::string_view json) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool is_earlier_result(std::uint64_t sequence) const AGUI_REQUIRES(mutex_);
+    [[nodiscard]] const std::optional<std::string>*
+    older_form(const cursor& at, std::uint64_t sequence) const AGUI_REQUIRES(mutex_);
+    void schedule_flush() AGUI_REQUIRES(mutex_);
+    void flush();
+    void write_staged(session::log_slice& slice) AGUI_REQUIRES(mutex_);
+    void write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice) const
+        AGUI_REQUIRES(mutex_);
+    enum class stored { no, yes };
+    void make_visible(std::uint64_t sequence, stored is_stored);
+    [[nodiscard]] std::size_t unstored_bytes() const noexcept AGUI_REQUIRES(mutex_);
+    void wake_writer() AGUI_REQUIRES(mutex_);
+    /// Usually one: then nothing is allocated.
+    using resumptions = boost::container::small_vector<resumption, 2>;
+    void take_waiters(resumptions& ready) AGUI_REQUIRES(mutex_);
+    static void resume(resumptions& ready);
+    void add_reader() AGUI_REQUIRES(mutex_);
+    void remove_reader(leaving how) AGUI_REQUIRES(mutex_);
+    void tell_readers(leaving how) AGUI_REQUIRES(mutex_);
+    void verify(const translator::wire_event& event);
+
+    const boost::asio::any_io_executor executor_;
+    settings settings_;
+    session::lease_ptr held_; ///< Changed on the executor with mutex_ held, read with either.
+
+    mutable mutex mutex_;
+    std::shared_ptr<event_log> next_ AGUI_GUARDED_BY(mutex_); ///< Of continue_in().
+    memory_share share_ AGUI_GUARDED_BY(mutex_);
+    /// The approximate memory of events and variants.
+    std::size_t held_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
+    bool over_budget_ AGUI_GUARDED_BY(mutex_) = false;
+    event_texts events_ AGUI_GUARDED_BY(mutex_);
+    std::vector<variant_entry> variants_ AGUI_GUARDED_BY(mutex_);
+    /// The events without a number, as JSON.
+    std::vector<std::string> tail_ AGUI_GUARDED_BY(mutex_);
+    /// The first sequence that was not given to the store.
+    std::uint64_t staged_from_ AGUI_GUARDED_BY(mutex_) = 1;
+    std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
+    /// The last sequence that the store has reported as durable.
+    std::uint64_t durable_ AGUI_GUARDED_BY(mutex_) = 0;
+    bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
+    /// The timer in room() while it waits. Used on the executor only.
+    boost::asio::steady_timer* writer_ = nullptr;
+    bool held_back_ = false; ///< Used on the executor only.
+    bool in_batch_ AGUI_GUARDED_BY(mutex_) = false;
+    bool flush_scheduled_ AGUI_GUARDED_BY(mutex_) = false;
+    bool terminal_staged_ AGUI_GUARDED_BY(mutex_) = false;
+    bool ended_ AGUI_GUARDED_BY(mutex_) = false;
+    bool failed_ AGUI_GUARDED_BY(mutex_) = false;
+    bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
+    bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
+    bool cuts_off_ AGUI_GUARDED_BY(mutex_) = false;
+    bool joins_deltas_ AGUI_GUARDED_BY(mutex_) = false;
+    std::vector<waiter*> waiters_ AGUI_GUARDED_BY(mutex_);
+    std::size_t readers_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::function<void(leaving)> on_last_reader_left_ AGUI_GUARDED_BY(mutex_);
+    std::function<void(std::size_t, leaving)> on_readers_ AGUI_GUARDED_BY(mutex_);
+    std::function<void()> on_failure_;
+
+    std::unique_ptr<translator::event_verifier> verifier_; ///< In debug builds only.
+    std::unique_ptr<translator::event_verifier> undeclared_verifier_;
+};
+
+/// event_log::restore(). errc::run_expired: an entry is damaged, and the log is of no use.
+[[nodiscard]] result<void>
+restore_entries(event_log& log, const std::vector<session::log_entry>& entries);
+
+} // namespace agui::gateway

@@ -1,0 +1,66 @@
+#include "gateway/log/run_stream.hpp"
+
+#include <utility>
+
+namespace agui::gateway {
+
+run_stream::run_stream(run_stream_request what)
+    : form_(*what.form),
+      log_(std::move(what.log)),
+      next_(std::move(what.next)),
+      at_{
+          .projection = what.projection,
+          .after = what.after,
+          .split_at = what.split_at,
+      } {}
+
+std::string_view run_stream::content_type() const noexcept { return form_.content_type(); }
+
+void run_stream::open(boost::asio::any_io_executor executor) {
+    token_.emplace(log_);
+    if (next_) {
+        next_token_.emplace(next_);
+    }
+    waiter_.emplace(std::move(executor));
+}
+
+void run_stream::read(std::size_t max_bytes, batch& out) {
+    out.bytes.clear();
+    out.ended = log_->read(at_, form_, max_bytes, out.bytes);
+    out.cut_off = out.bytes.empty() && log_->cuts_readers_off();
+    if (auto continued = out.bytes.empty() ? log_->continuation() : nullptr) {
+        go_on_in(std::move(continued));
+    } else if (out.ended && next_) {
+        log_ = std::move(next_);
+        at_ = {.projection = at_.projection, .knows_earlier_results = true};
+        out.ended = false;
+    }
+}
+
+// All that the reader has seen is there, under the same numbers.
+void run_stream::go_on_in(std::shared_ptr<event_log> log) {
+    token_.emplace(log);
+    if (!next_) {
+        next_token_.reset(); // It was for the log that is left here.
+    }
+    log_ = std::move(log);
+}
+
+boost::asio::awaitable<void> run_stream::wait() { return log_->wait(at_, *waiter_); }
+
+void run_stream::wake() { log_->wake(*waiter_); }
+
+void run_stream::cut_off() noexcept {
+    token_->set_cut_off();
+    if (next_token_) {
+        next_token_->set_cut_off();
+    }
+}
+
+std::size_t run_stream::backlog_bytes() const { return log_->backlog_bytes(at_, form_); }
+
+std::string_view run_stream::heartbeat() const noexcept { return form_.heartbeat(); }
+
+std::string_view run_stream::cut_off_note() const noexcept { return form_.cut_off_note(); }
+
+} // namespace agui::gateway

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "gateway/base/event_source.hpp"
+#include "gateway/log/event_log.hpp"
+#include "gateway/log/stream_form.hpp"
+#include "translator/agui/protocol_version.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace agui::gateway {
+
+/// Which events a reader is sent, and how.
+struct run_stream_request {
+    std::shared_ptr<event_log> log;
+    translator::projection projection = translator::projection::undeclared;
+    std::uint64_t after = 0; ///< The number of the last event that the reader has.
+    /// Read from its first event on once `log` has ended, but without results of earlier calls,
+    /// which `log` shows; null: nothing follows.
+    std::shared_ptr<event_log> next;
+    const stream_form* form = &sse_form(); ///< Must outlive the reader.
+    std::uint64_t split_at = 0; ///< No event that is joined from several spans this number.
+};
+
+/// A run's log, from a cursor to its end, as the body of a reply. If the run is lost to another
+/// process, the stream goes on with what that one has stored.
+class run_stream final : public event_source {
+public:
+    explicit run_stream(run_stream_request what);
+
+    [[nodiscard]] std::string_view content_type() const noexcept override;
+    void open(boost::asio::any_io_executor executor) override;
+    void read(std::size_t max_bytes, batch& out) override;
+    [[nodiscard]] boost::asio::awaitable<void> wait() override;
+    void wake() override;
+    void cut_off() noexcept override;
+    [[nodiscard]] std::size_t backlog_bytes() const override;
+    [[nodiscard]] std::string_view heartbeat() const noexcept override;
+    [[nodiscard]] std::string_view cut_off_note() const noexcept override;
+
+private:
+    void go_on_in(std::shared_ptr<event_log> log);
+
+    const stream_form& form_;
+    std::shared_ptr<event_log> log_;
+    std::shared_ptr<event_log> next_;
+    event_log::cursor at_;
+    std::optional<event_log::reader_token> token_;
+    std::optional<event_log::reader_token> next_token_;
+    std::optional<event_log::waiter> waiter_; ///< Empty: open() was not called yet.
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,30 @@
+#include "gateway/log/thread_recording.hpp"
+
+#include "session/history/shown_messages.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+void write_history(
+    const session::thread_record& thread, session::node_index end,
+    const translator::run_opening& opening, unix_ms now, translator::translator_settings settings,
+    translator::wire_sink& out
+) {
+    std::vector<session::message> messages;
+    if (thread.head < thread.branches.size()) {
+        messages = session::shown_messages(thread, thread.branches[thread.head].tip, end);
+    }
+    translator::agui_translator writer(out, std::move(settings));
+    writer.set_time(now);
+    writer.start(opening);
+    writer.translate(runner::messages_snapshot{&messages});
+    // A client may have an initial state of its own, which a thread without a state must not clear.
+    if (!thread.state.is_null()) {
+        writer.state(thread.state);
+    }
+    writer.finish({});
+}
+
+} // namespace agui::gateway

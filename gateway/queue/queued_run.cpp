@@ -1,0 +1,512 @@
+#include "gateway/queue/queued_run.hpp"
+
+#include "gateway/admission/queue_taking.hpp"
+#include "gateway/admission/run_beginning.hpp"
+#include "gateway/replay/answered_run.hpp"
+#include "gateway/replay/followed_run.hpp"
+#include "gateway/replay/run_locator.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/conversation/message_size.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+using runner::stop_reason;
+using std::chrono::steady_clock;
+
+// How long a waiting request relies on being woken: a thread that the server itself has held is
+// freed without notice.
+constexpr std::chrono::seconds look_again{1};
+// The same while a hand-off holds the queue: only the removal of the thread comes without notice,
+// unless other processes may answer it.
+constexpr std::chrono::milliseconds hold_look_again{10'000};
+constexpr std::chrono::milliseconds hold_look_elsewhere_again{5'000};
+
+// Stores the messages and returns their number.
+boost::asio::awaitable<result<std::int64_t>>
+store_messages(const accepted_run::admitted& request, const session::queued_request& row) {
+    run_core& core = *request.core;
+    session::store& store = core.store_of(request.place);
+    const std::uint64_t most = core.settings.max_thread_bytes;
+    const std::uint64_t used = request.thread ? std::min(request.thread->bytes, most) : 0;
+    const session::queue_limits limits{core.settings.queue->max, most - used};
+    std::uint64_t bytes = 0;
+    for (const session::message& each : row.messages) {
+        bytes += session::stored_size(each);
+    }
+    if (bytes > limits.bytes) {
+        co_return failure{
+            errc::body_too_large,
+            "the thread would have more than " + std::to_string(most) +
+                " bytes of messages: start a new thread",
+            "messages"
+        };
+    }
+    co_return co_await store.enqueue(request.place.thread, row, limits);
+}
+
+// One request that waits, from RUN_STARTED until it has become the active run or its stream has
+// ended. On the request's executor.
+class queued_run : public std::enable_shared_from_this<queued_run> {
+public:
+    queued_run(
+        std::unique_ptr<accepted_run::admitted> request, std::shared_ptr<waiting_run> waiting
+    )
+        : request_(std::move(request)),
+          core_(request_->core),
+          waiting_(std::move(waiting)),
+          leaving_(request_->executor),
+          observed_(
+              core_->services.observer == nullptr
+                  ? nullptr
+                  : std::make_unique<observed_sink>(
+                        *waiting_->log, *core_->services.observer, waiting_->place.thread,
+                        waiting_->record, core_->services.log
+                    )
+          ),
+          writer_(
+              observed_ ? static_cast<translator::wire_sink&>(*observed_) : *waiting_->log,
+              core_->translation_of(waiting_->place, waiting_->record.protocol)
+          ) {}
+
+    void start() {
+        writer_.set_time(waiting_->record.started_at);
+        writer_.start(opening());
+        waiting_->log->set_last_reader_handler([weak = weak_from_this()](event_log::leaving how) {
+            if (const auto self = weak.lock()) {
+                self->on_last_reader_left(how);
+            }
+        });
+        boost::asio::co_spawn(
+            request_->executor, wait(),
+            [self = shared_from_this()](const std::exception_ptr&) { self->ensure_over(); }
+        );
+    }
+
+private:
+    [[nodiscard]] const conversation_key& place() const noexcept { return waiting_->place; }
+    [[nodiscard]] session::store& store() const { return core_->store_of(place()); }
+
+    boost::asio::awaitable<void> wait() {
+        const auto watch = core_->registry.watch_place(place(), request_->executor);
+        for (;;) {
+            pass_failpoint("queue.waits");
+            const auto run = co_await begun_elsewhere();
+            // After the store was asked, because a run here may have taken the message meanwhile.
+            if (const auto pass = core_->queue.pass_of(*waiting_)) {
+                if (co_await follow(pass, *watch)) {
+                    co_return;
+                }
+                continue;
+            }
+            if (run) {
+                co_await follow_elsewhere(*run, *watch);
+                co_return;
+            }
+            if (request_->arrival->stopped() || gone_) {
+                if (core_->queue.leave(*waiting_)) {
+                    co_await withdraw();
+                    co_return;
+                }
+                continue;
+            }
+            if (core_->registry.draining()) {
+                waiting_->log->hand_back(); // The message stays in the queue.
+                // On failure it is left to others when this process has ended.
+                (void)co_await store().leave_queued(waiting_->number);
+                finish(stop_reason::shutdown);
+                co_return;
+            }
+            auto next = steady_clock::now() + look_again;
+            if (core_->queue.is_first(*waiting_) && !core_->registry.active(place())) {
+                if (const auto held = co_await held_for()) {
+                    const std::chrono::milliseconds most =
+                        store().is_shared() ? hold_look_elsewhere_again : hold_look_again;
+                    next = steady_clock::now() + std::min(*held, most);
+                } else if (co_await begin()) {
+                    co_return;
+                }
+            }
+            co_await watch->wait_until(next);
+        }
+    }
+
+    // The run that another process has begun of this request, or with its message; nullopt: none,
+    // or the store cannot say.
+    boost::asio::awaitable<std::optional<session::run_record>> begun_elsewhere() {
+        if (!store().is_shared()) {
+            co_return std::nullopt;
+        }
+        auto run = co_await store().find_run(place().thread, waiting_->record.run_id);
+        co_return run ? std::move(*run) : std::nullopt;
+    }
+
+    // Until the run that another process has begun is over.
+    boost::asio::awaitable<void>
+    follow_elsewhere(session::run_record run, run_registry::watch& watch) {
+        pass_failpoint("queue.begun_elsewhere");
+        if (run.answered_by.empty()) {
+            // The request itself, which was sent to both processes: that run's log goes on with
+            // what was shown here. It is no longer found here from now on.
+            core_->queue.remove(waiting_);
+            co_await remove_message(); // It may have begun there without having been in the queue.
+            const auto followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
+            if (!followed) {
+                end_with_failure(followed.error());
+                co_return;
+            }
+            over();
+            co_return;
+        }
+        for (;;) {
+            if (request_->arrival->stopped()) {
+                request_->arrival->set_ended_by_stop();
+                finish(stop_reason::cancelled);
+                co_return;
+            }
+            if (core_->registry.draining()) { // Which stops no run of another process.
+                waiting_->log->hand_back();
+                finish(stop_reason::shutdown);
+                co_return;
+            }
+            const auto answer = co_await find_run(*core_, place(), run.answered_by);
+            if (!answer || !answer->has_value() || (*answer)->place == run_place::ended) {
+                break;
+            }
+            co_await watch.wait_until(steady_clock::now() + look_again);
+        }
+        co_await end_answered(run.answered_by, watch);
+    }
+
+    // How long a hand-off still holds the queue: its calls are open, and nobody has sent a message
+    // since. Nullopt: it does not, or the store cannot say, which begin() will find too. Without
+    // holding the thread, so that an answer is not refused meanwhile.
+    boost::asio::awaitable<std::optional<std::chrono::milliseconds>> held_for() {
+        const auto latest = co_await store().latest_run(place().thread);
+        if (!latest || !latest->has_value()) {
+            co_return std::nullopt;
+        }
+        const session::run_record& run = **latest;
+        const auto now = store().shared_time(core_->services.time.now());
+        const auto newest = store().shared_time(core_->queue.newest(place()));
+        const auto hold =
+            std::chrono::duration_cast<std::chrono::milliseconds>(core_->settings.queue->hold);
+        const bool left_calls = run.end_reason == handed_off || run.end_reason == answered_in_part;
+        if (!left_calls || newest > run.ended_at || now >= run.ended_at + hold.count()) {
+            co_return std::nullopt;
+        }
+        const auto pending = co_await store().pending_calls(place().thread);
+        if (!pending || !pending->has_value() || (*pending)->empty()) {
+            co_return std::nullopt;
+        }
+        pass_failpoint("queue.held");
+        co_return std::chrono::milliseconds(run.ended_at + hold.count() - now);
+    }
+
+    // False: the thread is busy, or a hand-off holds the queue. Otherwise this request has become
+    // the run that takes the messages of all, or its stream has ended.
+    boost::asio::awaitable<bool> begin() {
+        pass_failpoint("queue.begins");
+        const auto taken = co_await store().acquire(place().thread, waiting_->record.run_id);
+        if (!taken && taken.error().code == errc::thread_busy) {
+            co_return false;
+        }
+        // Once more, because a run may have ended in a hand-off since, or another process may have
+        // taken the message.
+        if (taken && (co_await begun_elsewhere() || co_await held_for())) {
+            store().release(*taken);
+            core_->registry.wake(place()); // An answer may wait for the thread.
+            co_return false;
+        }
+        result<std::shared_ptr<live_run>> begun = taken ? failure{} : taken.error();
+        if (taken) {
+            request_->held = *taken;
+            try {
+                begun = co_await begin_on_thread(*request_, waiting_->log);
+            } catch (const std::exception& error) {
+                core_->services.log.log(
+                    log_level::error, "a queued request could not begin its run",
+                    {{"run", waiting_->record.run_id}, {"detail", error.what()}}
+                );
+                begun = failure{errc::internal, "the run could not begin"};
+            }
+        }
+        if (!begun) {
+            if (begun.error().code == errc::lease_lost) {
+                co_return false;
+            }
+            co_await fail(begun.error());
+            co_return true;
+        }
+        if (left_ && waiting_->log->reader_count() == 0) {
+            (*begun)->readers_left_before(*left_);
+        }
+        over();
+        co_return true;
+    }
+
+    // The run that would have taken the message could not begin. What can never succeed leaves the
+    // queue, so that it does not keep later messages from being answered.
+    boost::asio::awaitable<void> fail(failure reason) {
+        if (!may_succeed_later(reason.code)) {
+            co_await remove_message();
+        }
+        end_with_failure(reason);
+    }
+
+    void end_with_failure(const failure& reason) {
+        end_without_store([&](translator::agui_translator& writer) {
+            writer.fail(to_string(reason.code), reason.detail);
+        });
+    }
+
+    // Until the run that has taken its message is over. False: it has put the message back.
+    boost::asio::awaitable<bool>
+    follow(std::shared_ptr<queue_pass> pass, run_registry::watch& watch) {
+        while (!core_->queue.is_over(*pass)) {
+            if (core_->queue.pass_of(*waiting_) != pass) {
+                co_return false;
+            }
+            if (request_->arrival->stopped()) {
+                request_->arrival->set_ended_by_stop();
+                finish(stop_reason::cancelled);
+                co_return true;
+            }
+            co_await watch.wait_until(steady_clock::now() + look_again);
+        }
+        if (pass->failed) {
+            co_await fail(*pass->failed);
+        } else {
+            co_await end_answered(pass->run_id, watch);
+        }
+        co_return true;
+    }
+
+    boost::asio::awaitable<void>
+    end_answered(const std::string& answered_by, run_registry::watch& watch) {
+        auto written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+        while (!written && may_be_written_later(written.error())) {
+            co_await watch.wait_until(steady_clock::now() + look_again);
+            written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+        }
+        if (!written) {
+            end_with_failure(written.error());
+            co_return;
+        }
+        if (observed_) {
+            observed_->report_end();
+        }
+        waiting_->log->publish_end();
+        over();
+    }
+
+    // The message is answered, whatever the database says at the moment.
+    [[nodiscard]] bool may_be_written_later(const failure& why) const {
+        return why.code == errc::store_unavailable && store().is_shared() &&
+               !core_->registry.draining() && !request_->arrival->stopped();
+    }
+
+    boost::asio::awaitable<void> withdraw() {
+        co_await remove_message();
+        if (request_->arrival->stopped()) {
+            request_->arrival->set_ended_by_stop();
+        }
+        finish(stop_reason::cancelled);
+    }
+
+    boost::asio::awaitable<bool> is_own() {
+        const auto queued = co_await store().queued(place().thread);
+        const bool waits_here = !queued || std::ranges::any_of(*queued, [&](const auto& each) {
+            return each.number == waiting_->number && each.gateway == store().gateway_number();
+        });
+        co_return waits_here;
+    }
+
+    boost::asio::awaitable<void> remove_message() {
+        pass_failpoint("queue.withdraw");
+        if (store().is_shared() && !co_await is_own()) {
+            co_return; // This process had lost its leases, and another one lets it wait.
+        }
+        const auto removed = co_await store().withdraw(place().thread, waiting_->number);
+        if (!removed) {
+            core_->queue.begin_pick_up(waiting_->number); // It is not to be answered here.
+            core_->services.log.log(
+                log_level::warning, "a message could not be withdrawn from the queue",
+                {{"thread", place().thread.thread_id}, {"run", waiting_->record.run_id}}
+            );
+        }
+    }
+
+    void finish(stop_reason reason) {
+        end_without_store([reason](translator::agui_translator& writer) {
+            runner::run_end end;
+            end.reason = reason;
+            writer.finish(end);
+        });
+    }
+
+    template <class Write>
+    void end_without_store(Write write) {
+        const std::vector<std::string> last =
+            end_unstored(*core_, place(), waiting_->record, *waiting_->log, write);
+        if (observed_) {
+            observed_->report_end_without_store(last);
+        }
+        over();
+    }
+
+    [[nodiscard]] translator::run_opening opening() const {
+        return {place().thread.thread_id, waiting_->record.run_id, waiting_->record.parent_run_id};
+    }
+
+    // Whoever looks for the run finds it elsewhere from here on, if there is one. Lets go of what
+    // makes others wait: repeats, a drain, a stop, and the end of an active run without readers.
+    void over() {
+        leaving_.cancel();
+        core_->queue.remove(waiting_);
+        request_.reset();
+        core_->registry.wake(place());
+        if (const auto active = core_->registry.active(place())) {
+            active->check_readers();
+        }
+    }
+
+    // Whatever is thrown, nobody must be left waiting.
+    void ensure_over() noexcept {
+        try {
+            if (!request_) {
+                return;
+            }
+            finish(stop_reason::error);
+        } catch (const std::exception&) {
+            waiting_->log->end_without_store({}); // Without memory for events, it just ends.
+            over();
+        }
+    }
+
+    // The same policy as for an active run, but what it ends is the wait. A reader that was cut off
+    // has not left by itself.
+    void on_last_reader_left(event_log::leaving how) {
+        if (!request_) {
+            return;
+        }
+        left_ = how;
+        const disconnect_policy policy =
+            request_->what.on_disconnect.value_or(core_->settings.on_disconnect);
+        if (how == event_log::leaving::cut_off || policy.what == disconnect_policy::kind::go_on) {
+            return;
+        }
+        const bool at_once = policy.what == disconnect_policy::kind::cancel;
+        leaving_.expires_after(at_once ? std::chrono::seconds(0) : policy.grace);
+        leaving_.async_wait([weak = weak_from_this()](boost::system::error_code ec) {
+            const auto self = weak.lock();
+            if (!ec && self && self->request_ && self->waiting_->log->reader_count() == 0) {
+                self->gone_ = true;
+                self->core_->registry.wake(self->place());
+            }
+        });
+    }
+
+    std::unique_ptr<accepted_run::admitted> request_; ///< Null once it waits no longer.
+    const std::shared_ptr<run_core> core_;
+    const std::shared_ptr<waiting_run> waiting_;
+    boost::asio::steady_timer leaving_;
+    std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
+    translator::agui_translator writer_;
+    std::optional<event_log::leaving> left_; ///< How the last reader left; it may have come back.
+    bool gone_ = false;                      ///< It has left for too long.
+};
+
+session::run_record record_of(const accepted_run::admitted& request, unix_ms queued_at) {
+    const translator::run_input& input = request.what.input;
+    session::run_record record;
+    record.run_id = input.run_id;
+    record.parent_run_id = input.parent_run_id;
+    record.agent_id = request.agent->settings.id;
+    record.input_digest = request.digest;
+    record.idempotency_key = request.what.idempotency_key;
+    record.protocol = translator::to_string(input.projection);
+    record.started_at = queued_at;
+    return record;
+}
+
+session::queued_request
+row_of(const session::run_record& record, std::vector<session::message> messages) {
+    session::queued_request row;
+    row.run_id = record.run_id;
+    row.parent_run_id = record.parent_run_id;
+    row.agent_id = record.agent_id;
+    row.input_digest = record.input_digest;
+    row.idempotency_key = record.idempotency_key;
+    row.protocol = record.protocol;
+    row.queued_at = record.started_at;
+    row.messages = std::move(messages);
+    return row;
+}
+
+} // namespace
+
+boost::asio::awaitable<result<void>> wait_in_queue(
+    std::unique_ptr<accepted_run::admitted>& request, std::shared_ptr<event_log> log,
+    std::vector<session::message> messages
+) {
+    run_core& core = *request->core;
+    const unix_ms queued_at =
+        request->queued ? request->queued->queued_at : core.services.time.now();
+    auto waiting = std::make_shared<waiting_run>();
+    waiting->place = request->place;
+    waiting->record = record_of(*request, queued_at);
+    waiting->log = std::move(log);
+    waiting->log->hold_back();
+    if (request->queued) {
+        waiting->number = request->queued->number;
+    }
+    core.queue.add(waiting);
+    request->queue_turn.reset();
+    // Undone unless it will wait.
+    struct registration {
+        ~registration() {
+            if (waiting) {
+                core->queue.remove(waiting);
+            }
+        }
+        std::shared_ptr<run_core> core;
+        std::shared_ptr<waiting_run> waiting;
+    } registered{request->core, waiting};
+    check_failpoint("queue.store");
+    if (!request->queued) {
+        const session::queued_request row = row_of(waiting->record, std::move(messages));
+        const auto number = co_await store_messages(*request, row);
+        if (!number) {
+            co_return number.error();
+        }
+        core.queue.set_stored(*waiting, *number);
+    }
+    check_failpoint("queue.stored");
+    // From here on repeats find it. What its run needs of the thread is read again when it begins.
+    request->waiting = waiting;
+    request->key_turn.reset();
+    request->id_turn.reset();
+    request->thread.reset();
+    request->is_thread_read = false;
+    request->what.input.messages.clear();
+    request->queued.reset();
+    const auto run = std::make_shared<queued_run>(std::move(request), waiting);
+    run->start();
+    registered.waiting.reset();
+    core.registry.wake(waiting->place);
+    co_return result<void>();
+}
+
+} // namespace agui::gateway

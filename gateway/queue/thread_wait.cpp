@@ -1,0 +1,204 @@
+#include "gateway/queue/thread_wait.hpp"
+
+#include "gateway/queue/queued_run.hpp"
+#include "gateway/run/live_run.hpp"
+#include "gateway/run/peer_door.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+using runner::stop_reason;
+
+bool ends_in_user_message(const translator::run_input& input) {
+    return !input.messages.empty() && input.messages.back().role == session::role::user;
+}
+
+bool gives_way(const run_settings& settings, const live_run& active) {
+    return settings.supersede_active || (settings.supersede_detached && active.detached());
+}
+
+// How long another process may take to let go of a thread that it has for a run that has ended.
+constexpr std::chrono::milliseconds look_at_ended_again{20};
+constexpr std::chrono::seconds lets_go_within{1};
+
+// A repeat that was held up in another process, by the database or because that process stood
+// still, gets the thread once its run is over, and finds that out only then. Who has seen the end
+// must not be refused for that.
+boost::asio::awaitable<bool>
+is_held_for_ended(const accepted_run::admitted& request, const std::string& holder) {
+    session::store& store = request.core->store_of(request.place);
+    if (!store.is_shared() || holder.empty()) {
+        co_return false;
+    }
+    const auto run = co_await store.find_run(request.place.thread, holder);
+    co_return run && run->has_value() && (*run)->status != session::run_status::active;
+}
+
+bool is_passed_on(const accepted_run::admitted& request, const failure& busy) {
+    return request.what.may_be_passed && busy.gateway != 0;
+}
+
+boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
+    session::store& store = request.core->store_of(request.place);
+    const std::string& run_id = request.what.input.run_id;
+    const auto give_up = std::chrono::steady_clock::now() + lets_go_within;
+    for (;;) {
+        auto taken = co_await store.acquire(request.place.thread, run_id);
+        if (taken) {
+            request.held = std::move(*taken);
+            co_return result<void>();
+        }
+        if (taken.error().code != errc::thread_busy || is_passed_on(request, taken.error())) {
+            co_return taken.error();
+        }
+        // Here no other request has this runId at the same time (run_registry::take_turn).
+        if (taken.error().active_run_id == run_id) {
+            co_return session::run_id_taken();
+        }
+        if (std::chrono::steady_clock::now() >= give_up ||
+            !co_await is_held_for_ended(request, taken.error().active_run_id)) {
+            co_return taken.error();
+        }
+        pass_failpoint("admission.held_for_ended");
+        boost::asio::steady_timer timer(request.executor, look_at_ended_again);
+        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+}
+
+// Lets a run of another process give way, if the settings say so. True: that process has answered,
+// and the run may have ended.
+boost::asio::awaitable<bool>
+gives_way_elsewhere(const accepted_run::admitted& request, const failure& busy) {
+    const run_core& core = *request.core;
+    const run_settings& settings = core.settings;
+    if (busy.gateway == 0 || busy.active_run_id.empty() || core.services.peers == nullptr ||
+        !(settings.supersede_active || settings.supersede_detached)) {
+        co_return false;
+    }
+    const auto met = co_await core.services.peers->stop(
+        busy.gateway, request.place.thread, busy.active_run_id,
+        settings.supersede_active ? stop_wish::superseded : stop_wish::superseded_if_left
+    );
+    co_return met && met->any;
+}
+
+// With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
+// refused instead of waiting.
+boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
+    run_core& core = *request.core;
+    if (request.what.may_be_passed && request.queue_gateway != 0) {
+        co_return failure{
+            errc::thread_busy, "messages wait in another process", {}, {}, request.queue_gateway
+        };
+    }
+    if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {
+        co_return false;
+    }
+    const auto taken = co_await acquire(request);
+    if (taken) {
+        co_return true;
+    }
+    if (taken.error().code != errc::thread_busy || request.arrival->stopped() ||
+        is_passed_on(request, taken.error())) {
+        co_return taken.error();
+    }
+    co_return false;
+}
+
+} // namespace
+
+boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request) {
+    run_core& core = *request.core;
+    const conversation_key& place = request.place;
+    const translator::run_input& input = request.what.input;
+    const auto is_busy = [](const result<void>& taken) {
+        return !taken && taken.error().code == errc::thread_busy;
+    };
+    auto taken = co_await acquire(request);
+    // With a queue, the thread may be held for a moment by one that waits and finds a hand-off: an
+    // answer must not be refused for that.
+    if (!is_busy(taken) || is_passed_on(request, taken.error()) ||
+        (!ends_in_user_message(input) && !core.settings.queue)) {
+        co_return taken;
+    }
+    pass_failpoint("admission.busy");
+    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
+    const auto watch = core.registry.watch_place(place, request.executor);
+    bool was_asked = false;
+    for (;;) {
+        // Before the first wait too: the run may have ended before the watch was there.
+        taken = co_await acquire(request);
+        if (!is_busy(taken) || request.arrival->stopped() || is_passed_on(request, taken.error())) {
+            co_return taken;
+        }
+        const auto holder = core.registry.active(place);
+        if (holder && gives_way(core.settings, *holder)) {
+            holder->stop(stop_reason::superseded);
+            co_await holder->ended().wait();
+            continue;
+        }
+        if (!std::exchange(was_asked, true) &&
+            co_await gives_way_elsewhere(request, taken.error())) {
+            continue;
+        }
+        if (std::chrono::steady_clock::now() >= give_up) {
+            co_return taken;
+        }
+        pass_failpoint("admission.waits");
+        co_await watch->wait_until(give_up);
+    }
+}
+
+boost::asio::awaitable<result<bool>> take_thread_or_queue(
+    std::unique_ptr<accepted_run::admitted>& to_begin, const std::shared_ptr<event_log>& log,
+    const std::vector<session::message>& messages
+) {
+    accepted_run::admitted& request = *to_begin;
+    run_core& core = *request.core;
+    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
+    const auto watch = core.registry.watch_place(request.place, request.executor);
+    for (;;) {
+        const auto free = co_await is_free(request);
+        if (!free) {
+            co_return free.error();
+        }
+        if (*free) {
+            co_return false;
+        }
+        const auto queued = co_await wait_in_queue(to_begin, log, messages);
+        if (queued) {
+            co_return true;
+        }
+        if (queued.error().code != errc::not_found) {
+            co_return queued.error();
+        }
+        if (std::chrono::steady_clock::now() >= give_up) {
+            const auto holder = co_await core.store_of(request.place).holder(request.place.thread);
+            co_return failure{
+                errc::thread_busy,
+                "another run is active on this thread",
+                {},
+                holder && holder->has_value() ? (*holder)->run_id : std::string()
+            };
+        }
+        // The first run of the thread is about to begin; or the thread was removed, with what was
+        // queued, which those who wait there will see now.
+        request.others_queued = false;
+        core.registry.wake(request.place);
+        co_await watch->wait_until(give_up);
+    }
+}
+
+} // namespace agui::gateway

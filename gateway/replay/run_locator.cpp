@@ -1,0 +1,173 @@
+#include "gateway/replay/run_locator.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+using session::run_status;
+
+// How often who waits for the end of a run elsewhere looks for it, without asking its process.
+constexpr std::chrono::milliseconds look_again{500};
+// How long a run that holds its thread may take to begin is not known.
+constexpr std::chrono::milliseconds begins_soon{50};
+
+boost::asio::awaitable<result<std::optional<known_run>>>
+look_run_up(run_core& core, conversation_key place, std::string run_id) {
+    if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
+        co_return known_run{live->record(), live->log(), run_place::here};
+    }
+    session::store& store = core.store_of(place);
+    const auto waiting = core.queue.find(place, run_id);
+    if (waiting && !store.is_shared()) {
+        co_return known_run{waiting->record, waiting->log, run_place::here};
+    }
+    auto kept = core.registry.find_log(place, run_id);
+    auto stored = co_await store.find_run(std::move(place.thread), std::move(run_id));
+    // It may wait here and have begun in another process, which those who wait notice later.
+    if (waiting && !(stored && stored->has_value())) {
+        co_return known_run{waiting->record, waiting->log, run_place::here};
+    }
+    if (!stored) {
+        co_return stored.error();
+    }
+    if (!stored->has_value()) {
+        co_return std::optional<known_run>();
+    }
+    const bool is_active = !kept && (*stored)->status == run_status::active;
+    co_return known_run{
+        std::move(**stored), std::move(kept), is_active ? run_place::lost : run_place::ended
+    };
+}
+
+} // namespace
+
+boost::asio::awaitable<result<std::optional<run_elsewhere>>>
+find_elsewhere(run_core& core, const conversation_key& place) {
+    session::store& store = core.store_of(place);
+    if (!store.is_shared()) {
+        co_return std::optional<run_elsewhere>();
+    }
+    auto holder = co_await store.holder(place.thread);
+    if (!holder) {
+        co_return holder.error();
+    }
+    if (!holder->has_value() || (*holder)->is_here) {
+        co_return std::optional<run_elsewhere>();
+    }
+    session::thread_holder& found = **holder;
+    co_return run_elsewhere{
+        std::move(found.run_id), found.run_number, found.first_own_message, found.gateway
+    };
+}
+
+boost::asio::awaitable<result<std::optional<known_run>>>
+find_run(run_core& core, conversation_key place, std::string run_id) {
+    auto known = co_await look_run_up(core, place, run_id);
+    if (!known || !known->has_value() || (*known)->place != run_place::lost) {
+        co_return known;
+    }
+    const auto elsewhere = co_await find_elsewhere(core, place);
+    if (!elsewhere) {
+        co_return elsewhere.error();
+    }
+    // A process that holds the thread for itself is about to end what was lost.
+    if (elsewhere->has_value() &&
+        ((*elsewhere)->run_id == run_id || (*elsewhere)->run_id.empty())) {
+        (*known)->place = run_place::elsewhere;
+        (*known)->gateway = (*elsewhere)->run_id == run_id ? (*elsewhere)->gateway : 0;
+        co_return known;
+    }
+    // It may have ended since it was looked up: then nobody must hold the thread, which its next
+    // run may want at once.
+    known = co_await look_run_up(core, place, run_id);
+    if (!known || !known->has_value() || (*known)->place != run_place::lost) {
+        co_return known;
+    }
+    pass_failpoint("locator.lost");
+    (void)co_await core.orphans.recover(core.store_of(place), place);
+    co_return co_await look_run_up(core, place, run_id);
+}
+
+boost::asio::awaitable<result<std::optional<known_run>>>
+find_queued(run_core& core, const conversation_key& place, std::string run_id) {
+    session::store& store = core.store_of(place);
+    if (!store.is_shared()) {
+        co_return std::optional<known_run>();
+    }
+    auto queued = co_await store.queued(place.thread);
+    if (!queued) {
+        co_return queued.error();
+    }
+    const auto found = std::ranges::find(*queued, run_id, &session::queued_request::run_id);
+    if (found == queued->end()) {
+        co_return co_await find_run(core, place, std::move(run_id)); // It may have begun since.
+    }
+    known_run waiting;
+    waiting.record.run_id = found->run_id;
+    waiting.record.parent_run_id = found->parent_run_id;
+    waiting.record.agent_id = found->agent_id;
+    waiting.record.protocol = found->protocol;
+    waiting.record.started_at = found->queued_at;
+    waiting.place = run_place::elsewhere;
+    waiting.gateway = found->gateway;
+    co_return waiting;
+}
+
+boost::asio::awaitable<result<bool>>
+is_queued(run_core& core, const conversation_key& place, std::string run_id) {
+    session::store& store = core.store_of(place);
+    if (!core.settings.queue || !store.is_shared()) {
+        co_return false;
+    }
+    const auto queued = co_await store.queued(place.thread);
+    if (!queued) {
+        co_return queued.error();
+    }
+    co_return std::ranges::any_of(*queued, [&](const session::queued_request& each) {
+        return each.run_id == run_id;
+    });
+}
+
+boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_elsewhere(
+    run_core& core, const conversation_key& place, std::string run_id, bool stops
+) {
+    session::store& store = core.store_of(place);
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+    for (;;) {
+        auto known = co_await find_run(core, place, run_id);
+        if (!known) {
+            co_return known.error();
+        }
+        if (known->has_value() && (*known)->place != run_place::elsewhere) {
+            co_return std::move((*known)->record);
+        }
+        if (!known->has_value()) {
+            const auto there = co_await find_elsewhere(core, place);
+            if (!there || !there->has_value() || (*there)->run_id != run_id) {
+                co_return std::optional<session::run_record>();
+            }
+        }
+        if (core.registry.draining()) { // Which stops no run of another process.
+            co_return failure{errc::draining, "the server is stopping", {}, {}};
+        }
+        timer.expires_after(known->has_value() ? look_again : begins_soon);
+        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        if (known->has_value() && stops) {
+            // If the store refuses, it is asked again.
+            (void)co_await store.request_stop({place.thread, run_id});
+        }
+    }
+}
+
+} // namespace agui::gateway

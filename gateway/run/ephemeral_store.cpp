@@ -1,0 +1,41 @@
+#include "gateway/run/ephemeral_store.hpp"
+
+#include "gateway/run/conversation_key.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+
+ephemeral_store::ephemeral_store(memory_budget* budget)
+    : store_(session::make_memory_store()), threads_(budget) {}
+
+ephemeral_store::~ephemeral_store() = default;
+
+void ephemeral_store::grown(
+    const session::thread_key& key, std::size_t bytes, const boost::asio::any_io_executor& executor
+) {
+    for (ephemeral_threads::entry& oldest : threads_.grown(key, bytes)) {
+        boost::asio::co_spawn(
+            executor, remove(std::move(oldest)),
+            [keep = shared_from_this()](const std::exception_ptr&) {}
+        );
+    }
+}
+
+boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
+    const auto taken = co_await store_->acquire(oldest.key, {});
+    if (!taken) {
+        // A run holds it: it will be tried again when another thread grows.
+        threads_.put_back(oldest);
+        co_return;
+    }
+    // It cannot fail, and a thread that does not exist need not be removed.
+    (void)co_await store_->remove(oldest.key);
+    store_->release(*taken);
+}
+
+} // namespace agui::gateway

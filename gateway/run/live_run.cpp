@@ -1,0 +1,454 @@
+#include "gateway/run/live_run.hpp"
+
+#include "gateway/run/unstored_end.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/store/store_failures.hpp"
+#include "translator/agui/protocol_version.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace agui::gateway {
+
+namespace {
+
+using runner::stop_class;
+using runner::stop_reason;
+
+// How many times the text of a run may be in memory: in the log; as the turn's text, whose string
+// may have as much spare capacity; and at the end in the message, in its serialised form and in the
+// copy on its way to the store.
+constexpr std::size_t copies_of_text = 6;
+
+// Another process tells of its readers every 3 s.
+constexpr std::chrono::seconds reader_elsewhere_life{10};
+
+bool is_delta(const runner::runner_event& event) noexcept {
+    return std::holds_alternative<runner::text_delta>(event) ||
+           std::holds_alternative<runner::reasoning_delta>(event) ||
+           std::holds_alternative<runner::call_arguments>(event);
+}
+
+// The name of the failpoint at an event.
+std::string_view moment_of(const runner::runner_event& event) noexcept {
+    if (std::holds_alternative<runner::text_delta>(event)) {
+        return "run.text";
+    }
+    if (std::holds_alternative<runner::reasoning_delta>(event)) {
+        return "run.reasoning";
+    }
+    if (std::holds_alternative<runner::call_started>(event)) {
+        return "run.call";
+    }
+    if (std::holds_alternative<runner::call_arguments>(event)) {
+        return "run.arguments";
+    }
+    if (std::holds_alternative<runner::turn_ended>(event)) {
+        return "run.turn_ended";
+    }
+    return std::holds_alternative<runner::call_result>(event) ? "run.result" : "run.other";
+}
+
+session::run_status status_of(stop_reason reason) noexcept {
+    switch (runner::class_of(reason)) {
+    case stop_class::success:
+        return session::run_status::finished;
+    case stop_class::stopped:
+        return session::run_status::cancelled;
+    case stop_class::failed:
+        return session::run_status::failed;
+    }
+    return session::run_status::failed;
+}
+
+std::string_view reason_of_success(stop_reason reason) noexcept {
+    switch (reason) {
+    case stop_reason::external_tool:
+        return handed_off;
+    case stop_reason::partial_answers:
+        return answered_in_part;
+    default:
+        return "completed";
+    }
+}
+
+session::session_event end_event(const session::run_record& ended) {
+    session::session_event event;
+    event.type = ended.status == session::run_status::failed ? "run.failed" : "run.finished";
+    event.run_id = ended.run_id;
+    event.timestamp = ended.ended_at;
+    event.data["reason"] = ended.end_reason;
+    return event;
+}
+
+} // namespace
+
+std::shared_ptr<event_log> live_run::make_log(
+    boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
+    memory_budget* memory
+) {
+    event_log::settings options;
+    options.store = store.keeps_logs() ? &store : nullptr;
+    options.visible_before_durable = relaxed_durability;
+    options.budget = memory;
+    options.copies = copies_of_text;
+    return std::make_shared<event_log>(std::move(executor), options);
+}
+
+live_run::live_run(
+    boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
+    std::shared_ptr<event_log> events, conversation_key place, session::lease_ptr held,
+    session::run_record record, session::node_index first_own_message, settings options
+)
+    : executor_(std::move(executor)),
+      store_(store),
+      time_(time),
+      logger_(log),
+      place_(std::move(place)),
+      held_(std::move(held)),
+      record_(std::move(record)),
+      first_own_message_(first_own_message),
+      settings_(std::move(options)),
+      log_(std::move(events)),
+      observed_(
+          settings_.observer == nullptr ? nullptr
+                                        : std::make_unique<observed_sink>(
+                                              *log_, *settings_.observer, place_.thread, record_,
+                                              logger_, log_->last_sequence()
+                                          )
+      ),
+      translator_(
+          observed_ ? static_cast<translator::wire_sink&>(*observed_) : *log_,
+          std::move(settings_.translation)
+      ),
+      stop_(executor_),
+      timeout_(executor_),
+      detached_timer_(executor_),
+      elsewhere_timer_(executor_) {
+    log_->set_run(record_.number, held_);
+}
+
+void live_run::start(
+    runner::run_request request, runner::loop_services services, memory_share memory,
+    std::weak_ptr<owner> to_notify, std::optional<stop_reason> stopped,
+    const std::vector<session::message>& missing
+) {
+    if (stopped) {
+        stop(*stopped);
+    }
+    owner_ = std::move(to_notify);
+    const std::weak_ptr<live_run> weak = weak_from_this();
+    log_->set_failure_handler([weak] {
+        if (const auto self = weak.lock()) {
+            self->stop(stop_reason::store_unavailable);
+        }
+    });
+    log_->set_last_reader_handler([weak](event_log::leaving how) {
+        if (const auto self = weak.lock()) {
+            self->on_last_reader_left(how);
+        }
+    });
+    if (store_.is_shared()) { // Otherwise nobody else can have the thread.
+        stop_.stop_if([held = held_] { return held->is_lost(); }, stop_reason::store_unavailable);
+        held_->on_lost([weak] {
+            if (const auto self = weak.lock()) {
+                self->stop(stop_reason::store_unavailable);
+            }
+        });
+    }
+    timeout_.expires_after(settings_.run_timeout);
+    timeout_.async_wait([weak](boost::system::error_code ec) {
+        const auto self = weak.lock();
+        if (!ec && self) {
+            self->stop(stop_reason::run_timeout);
+        }
+    });
+
+    pass_failpoint("run.start");
+    const translator::run_opening opening{key().thread_id, record_.run_id, record_.parent_run_id};
+    if (log_->last_sequence() == 0) {
+        // The record's time, so that whoever finds the run lost can write the same event.
+        translator_.set_time(record_.started_at);
+        translator_.start(opening);
+    } else {
+        translator_.resume(opening, {});
+    }
+    translator_.set_time(time_.now());
+    for (const session::message& result : missing) {
+        translator_.earlier_result(result);
+    }
+    boost::asio::co_spawn(
+        executor_, runner::run_agent(std::move(request), services, *this, stop_, std::move(memory)),
+        [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
+    );
+}
+
+void live_run::count_reader_elsewhere() {
+    boost::asio::post(executor_, [self = shared_from_this()] {
+        if (self->finished_) {
+            return;
+        }
+        if (!self->reader_elsewhere_) {
+            self->reader_elsewhere_ = std::make_unique<event_log::reader_token>(self->log_);
+            self->reader_elsewhere_->set_cut_off();
+        }
+        self->elsewhere_timer_.expires_after(reader_elsewhere_life);
+        self->elsewhere_timer_.async_wait([weak = self->weak_from_this()](auto ec) {
+            if (const auto run = weak.lock(); !ec && run) {
+                run->reader_elsewhere_.reset();
+            }
+        });
+    });
+}
+
+void live_run::give_up() noexcept {
+    finished_ = true;
+    elsewhere_timer_.cancel();
+    (void)stop_.close(); // There is nothing left to stop.
+    timeout_.cancel();
+    detached_timer_.cancel();
+    try {
+        show_end_without_store(end_seen_by_readers(), false);
+    } catch (const std::exception&) {
+        log_->end_without_store({}); // Without memory for events, the stream just ends.
+    }
+    set_over();
+}
+
+// run_agent() ends every run. But if anything throws, even the end itself, nobody must be left
+// waiting.
+void live_run::ensure_ended() noexcept {
+    if (over_) {
+        return;
+    }
+    try {
+        if (stored_) {
+            log_->publish_end();
+            set_over();
+        } else {
+            end_without_store();
+        }
+    } catch (const std::exception&) {
+        give_up();
+    }
+}
+
+void live_run::set_over() noexcept {
+    over_ = true;
+    ended_.set();
+}
+
+// What the owner throws must not keep readers from seeing the end.
+void live_run::notify_end() {
+    try {
+        if (const auto to_notify = owner_.lock()) {
+            to_notify->on_end(shared_from_this());
+        }
+    } catch (const std::exception& error) {
+        logger_.log(
+            log_level::error, "what follows the end of a run has failed",
+            {{"run", record_.run_id}, {"detail", error.what()}}
+        );
+    }
+}
+
+void live_run::begin_batch() {
+    in_batch_ = true;
+    translator_.set_time(time_.now());
+    log_->begin_batch();
+}
+
+void live_run::end_batch() {
+    in_batch_ = false;
+    log_->end_batch();
+}
+
+void live_run::emit(const runner::runner_event& event) {
+    // What has arrived together has one time.
+    if (!in_batch_ || !is_delta(event)) {
+        translator_.set_time(time_.now());
+    }
+    pass_failpoint(moment_of(event));
+    check_failpoint("run.event");
+    translator_.translate(event);
+    if (log_->outgrown(settings_.max_bytes) && !std::exchange(too_long_, true)) {
+        stop(stop_reason::token_limit);
+    }
+}
+
+void live_run::keep_attempt(session::failed_attempt attempt) noexcept {
+    try {
+        attempt.run_number = record_.number;
+        check_failpoint("run.keep_attempt");
+        store_.keep_attempt(std::move(attempt));
+    } catch (const std::exception& error) {
+        logger_.log(
+            log_level::warning, "a failed attempt at a model could not be kept",
+            {{"run", record_.run_id}, {"reason", error.what()}}
+        );
+    }
+}
+
+boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
+    check_failpoint("run.commit");
+    const result<void> stored =
+        co_await store_.commit(key(), std::move(change), std::nullopt, {.held = held_});
+    check_failpoint("run.committed");
+    co_return stored;
+}
+
+boost::asio::awaitable<result<session::thread_record>> live_run::load_thread() {
+    check_failpoint("run.load");
+    auto loaded = co_await store_.load(key());
+    if (!loaded) {
+        co_return loaded.error();
+    }
+    if (!loaded->has_value()) {
+        co_return session::no_such_thread();
+    }
+    co_return std::move(**loaded);
+}
+
+boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
+    check_failpoint("run.finish");
+    timeout_.cancel();
+    elsewhere_timer_.cancel();
+    detached_timer_.cancel();
+    translator_.set_time(time_.now());
+    translator_.finish(end);
+    const session::run_record ended = ended_record(end);
+    change.run = ended;
+    change.events.push_back(end_event(ended));
+    was_stopped_ = runner::class_of(end.reason) == stop_class::stopped;
+
+    std::optional<session::log_slice> terminal;
+    if (store_.keeps_logs()) {
+        terminal = log_->take_staged();
+    }
+    const result<void> stored = co_await store_.commit(
+        key(), std::move(change), std::move(terminal), {.held = held_, .releases = true}
+    );
+    finished_ = true;
+    pass_failpoint("run.finish_stored");
+    if (!stored) {
+        logger_.log(
+            log_level::error, "the end of a run could not be stored",
+            {{"run", record_.run_id}, {"detail", stored.error().detail}}
+        );
+        end_without_store();
+        co_return;
+    }
+    stored_ = true;
+    logger_.log(
+        log_level::info, "run ended",
+        {{"thread", key().thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
+    );
+    notify_end();
+    if (observed_) {
+        observed_->report_end();
+    }
+    pass_failpoint("run.thread_free");
+    log_->publish_end();
+    pass_failpoint("run.end_published");
+    set_over();
+}
+
+session::run_record live_run::ended_record(const runner::run_end& end) const {
+    session::run_record ended = record_;
+    ended.status = status_of(end.reason);
+    ended.end_reason = runner::error_code(end.reason);
+    if (ended.end_reason.empty()) {
+        ended.end_reason = reason_of_success(end.reason);
+    }
+    ended.ended_at = time_.now();
+    ended.last_sequence = log_->last_sequence();
+    return ended;
+}
+
+void live_run::end_without_store() {
+    finished_ = true;
+    if (const auto to_notify = owner_.lock()) {
+        to_notify->on_orphaned(shared_from_this());
+    }
+    const bool is_lost = held_->is_lost();
+    store_.release(held_);
+    std::vector<std::string> events = end_seen_by_readers();
+    notify_end();
+    show_end_without_store(std::move(events), is_lost);
+    set_over();
+}
+
+void live_run::show_end_without_store(std::vector<std::string> events, bool is_lost) {
+    if (observed_) {
+        observed_->report_end_without_store(events);
+    }
+    const auto to_notify = is_lost ? owner_.lock() : nullptr;
+    if (to_notify) {
+        to_notify->on_lost(shared_from_this(), std::move(events));
+    } else {
+        log_->end_without_store(events);
+    }
+}
+
+// The exception of P3: an end that is not stored. It tells the client that the last events may be
+// missing after a restart; recovery will write the durable end.
+std::vector<std::string> live_run::end_seen_by_readers() {
+    return unstored_end(*log_, key().thread_id, record_, stop_reason::store_unavailable, time_);
+}
+
+// A reader that was cut off for reading too slowly has not asked for the run to end.
+void live_run::on_last_reader_left(event_log::leaving how) {
+    if (finished_ || log_->reader_count() > 0) {
+        return;
+    }
+    detached_ = true;
+    how_left_ = how;
+    const bool goes_on = how == event_log::leaving::cut_off || is_awaited();
+    switch (goes_on ? disconnect_policy::kind::go_on : settings_.on_disconnect.what) {
+    case disconnect_policy::kind::cancel:
+        stop(stop_reason::cancelled);
+        break;
+    case disconnect_policy::kind::grace:
+        leave_after(settings_.on_disconnect.grace, stop_reason::cancelled);
+        break;
+    case disconnect_policy::kind::go_on:
+        leave_after(settings_.detached, stop_reason::run_timeout);
+        break;
+    }
+    pass_failpoint("run.left");
+    if (const auto to_notify = owner_.lock()) {
+        to_notify->on_detached(shared_from_this());
+    }
+}
+
+void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
+    detached_timer_.expires_after(after);
+    detached_timer_.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
+        const auto self = weak.lock();
+        if (!ec && self && !self->finished_ && self->log_->reader_count() == 0 &&
+            !self->is_awaited()) {
+            self->stop(reason);
+        }
+    });
+}
+
+bool live_run::is_awaited() const {
+    const auto asked = owner_.lock();
+    return asked && asked->is_awaited(place_);
+}
+
+void live_run::check_readers() {
+    boost::asio::post(executor_, [self = shared_from_this()] {
+        if (self->detached()) {
+            self->on_last_reader_left(self->how_left_);
+        }
+    });
+}
+
+} // namespace agui::gateway

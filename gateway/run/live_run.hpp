@@ -1,0 +1,177 @@
+#pragma once
+
+#include "gateway/base/completion_event.hpp"
+#include "gateway/log/event_log.hpp"
+#include "gateway/log/run_observer.hpp"
+#include "gateway/run/conversation_key.hpp"
+#include "gateway/run/disconnect_policy.hpp"
+#include "runner/loop/agent_loop.hpp"
+#include "session/store/store.hpp"
+#include "translator/agui/agui_translator.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::gateway {
+
+// run_record::end_reason of runs that leave calls to the caller.
+inline constexpr std::string_view handed_off = "external_tool";
+inline constexpr std::string_view answered_in_part = "partial_answers";
+
+/// One run from its start to its end: translates the runner's events into its log, commits its
+/// changes, and ends it early if asked to. Used on one executor; functions marked "any thread" may
+/// be called from any thread. Owned by shared_ptr: by the run registry while it is active, and by
+/// its coroutine.
+class live_run final : public runner::run_sink, public std::enable_shared_from_this<live_run> {
+public:
+    struct settings {
+        disconnect_policy on_disconnect;
+        std::chrono::seconds run_timeout{3600};
+        std::chrono::seconds detached{3600};
+        /// The limit of its events. Above it, or if the log's budget has no room, the run ends as
+        /// token_limit.
+        std::size_t max_bytes = 64U << 20U;
+        translator::translator_settings translation;
+        const run_observer* observer = nullptr; ///< Must outlive the run; null: none.
+    };
+
+    /// The log for a run that will begin. `memory` (may be null) counts its events.
+    [[nodiscard]] static std::shared_ptr<event_log> make_log(
+        boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
+        memory_budget* memory
+    );
+
+    /// `events` is from make_log(), with the same executor and store. `place` is the run's thread,
+    /// which `record` is stored on, and `held` the run's lease of it. The references must outlive
+    /// the run.
+    live_run(
+        boost::asio::any_io_executor executor, session::store& store, const clock& time,
+        logger& log, std::shared_ptr<event_log> events, conversation_key place,
+        session::lease_ptr held, session::run_record record, session::node_index first_own_message,
+        settings options
+    );
+
+    /// Who is told about the run, on its executor.
+    class owner {
+    public:
+        virtual ~owner() = default;
+        /// The last reader is gone, and the run continues for the time being.
+        virtual void on_detached(const std::shared_ptr<live_run>& run) = 0;
+        /// The run's end could not be stored, so it becomes an orphan. Comes before on_end(), while
+        /// the run holds its thread.
+        virtual void on_orphaned(const std::shared_ptr<live_run>& run) = 0;
+        /// Another process may have the run by now, and its readers are to go on with what the
+        /// store has. If they cannot, they are to get `events`. Comes after on_end().
+        virtual void
+        on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) = 0;
+        /// The run has ended and its thread is free; its terminal event is not visible yet.
+        virtual void on_end(const std::shared_ptr<live_run>& run) = 0;
+        /// True: requests wait for its end, so it does not end for lack of readers. Once they wait
+        /// no longer, they call check_readers().
+        [[nodiscard]] virtual bool is_awaited(const conversation_key& place) const = 0;
+    };
+
+    /// Writes RUN_STARTED, unless the log has it already, and `missing` (session::missing_results),
+    /// and starts the agent loop. With `stopped`, the run is stopped for that reason before its
+    /// first step. A run may outlive its owner: then nobody is told. `memory`: as for run_agent().
+    void start(
+        runner::run_request request, runner::loop_services services, memory_share memory,
+        std::weak_ptr<owner> to_notify, std::optional<runner::stop_reason> stopped,
+        const std::vector<session::message>& missing
+    );
+    /// Ends a run that cannot start, instead of start() or after it has thrown: shows readers an
+    /// end that is not stored, and releases all who wait for the end.
+    void give_up() noexcept;
+
+    /// Any thread. Asks the run to end. The first reason counts; once the end is being stored, none
+    /// does.
+    void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
+    /// Any thread. Clients read it through a process that this one cannot be asked by: counts as a
+    /// reader for 10 s, and then as one that was cut off.
+    void count_reader_elsewhere();
+    /// Any thread. Does what the end of the last reader does, if the run had readers and has none.
+    void check_readers();
+    /// The last reader had left before the run began. On the executor, after start().
+    void readers_left_before(event_log::leaving how) { on_last_reader_left(how); }
+    [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
+        return executor_;
+    }
+    /// Any thread. Set once readers can see the end, or will get it from the store (on_lost()).
+    [[nodiscard]] completion_event& ended() noexcept { return ended_; }
+    [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
+    [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
+    /// The record as the run began; any thread.
+    [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
+    [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
+    /// The first message of the thread that the run itself makes; any thread.
+    [[nodiscard]] session::node_index first_own_message() const noexcept {
+        return first_own_message_;
+    }
+    /// Any thread. True if it had readers and has none now.
+    [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
+    /// Any thread, once it has ended. True if it ended by a stop of any kind.
+    [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
+
+    // runner::run_sink
+    void emit(const runner::runner_event& event) override;
+    void begin_batch() override;
+    void end_batch() override;
+    [[nodiscard]] bool has_room() const noexcept override { return log_->has_room(); }
+    [[nodiscard]] boost::asio::awaitable<void> room() override { return log_->room(); }
+    void keep_attempt(session::failed_attempt attempt) noexcept override;
+    [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
+    [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
+    [[nodiscard]] boost::asio::awaitable<void>
+    finish(session::changes change, runner::run_end end) override;
+
+private:
+    void on_last_reader_left(event_log::leaving how);
+    void leave_after(std::chrono::seconds after, runner::stop_reason reason);
+    [[nodiscard]] bool is_awaited() const;
+    [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
+    void ensure_ended() noexcept;
+    void end_without_store();
+    [[nodiscard]] std::vector<std::string> end_seen_by_readers();
+    void show_end_without_store(std::vector<std::string> events, bool is_lost);
+    void notify_end();
+    void set_over() noexcept;
+
+    boost::asio::any_io_executor executor_;
+    session::store& store_;
+    const clock& time_;
+    logger& logger_;
+    const conversation_key place_;
+    const session::lease_ptr held_;
+    const session::run_record record_;
+    const session::node_index first_own_message_;
+    settings settings_;
+    std::shared_ptr<event_log> log_;
+    std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
+    translator::agui_translator translator_;
+    runner::stop_source stop_;
+    boost::asio::steady_timer timeout_;
+    boost::asio::steady_timer detached_timer_;
+    boost::asio::steady_timer elsewhere_timer_;
+    std::unique_ptr<event_log::reader_token> reader_elsewhere_;
+    std::weak_ptr<owner> owner_;
+    completion_event ended_;
+    std::atomic<bool> detached_{false};
+    std::atomic<bool> was_stopped_{false};
+    event_log::leaving how_left_ = event_log::leaving::left; ///< The last reader, if detached_.
+    bool finished_ = false;                                  ///< A stop comes too late.
+    bool stored_ = false;                                    ///< Its end is stored.
+    bool over_ = false; ///< Readers can see its end, and ended_ is set.
+    bool in_batch_ = false;
+    bool too_long_ = false; ///< Its events have exceeded their limit.
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,300 @@
+#include "gateway/run/orphan_recovery.hpp"
+
+#include "gateway/log/event_log.hpp"
+#include "runner/base/runner_event.hpp"
+#include "runner/base/stop_reason.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/turn_failure.hpp"
+#include "translator/agui/agui_translator.hpp"
+#include "translator/agui/event_reader.hpp"
+#include "translator/agui/open_brackets.hpp"
+#include "translator/agui/said_messages.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+namespace {
+
+using session::call_owner;
+using session::call_record;
+using session::call_status;
+using session::node_index;
+
+constexpr std::size_t page_entries = 4096;
+
+// Turns events into a slice of a stored log.
+class slice_writer final : public translator::wire_sink {
+public:
+    slice_writer(std::int64_t run_number, std::uint64_t first_sequence) {
+        slice_.run_number = run_number;
+        slice_.first_sequence = first_sequence;
+    }
+
+    void on_event(const translator::wire_event& event) override {
+        if (event.v1_0 || event.undeclared) {
+            const auto at = static_cast<std::uint32_t>(slice_.ends.size());
+            slice_.variants.emplace_back(
+                at, event_log::write_variants(text(event.v1_0), text(event.undeclared))
+            );
+        }
+        slice_.events.append(event.json);
+        slice_.ends.push_back(static_cast<std::uint32_t>(slice_.events.size()));
+    }
+
+    [[nodiscard]] session::log_slice take() noexcept { return std::move(slice_); }
+
+private:
+    static std::optional<std::string> text(std::optional<std::string_view> form) {
+        return form ? std::optional<std::string>(*form) : std::nullopt;
+    }
+
+    session::log_slice slice_;
+};
+
+class orphan_ending {
+public:
+    orphan_ending(
+        const process_services& services, session::store& store, session::held_by by,
+        session::store::orphan orphan
+    )
+        : services_(services),
+          store_(store),
+          by_(std::move(by)),
+          orphan_(std::move(orphan)),
+          now_(services.time.now()) {}
+
+    boost::asio::awaitable<result<void>> end() {
+        auto loaded = co_await store_.load(by_.held->key());
+        if (!loaded) {
+            co_return loaded.error();
+        }
+        if (loaded->has_value()) {
+            thread_ = std::move(**loaded);
+        }
+        check_failpoint("recovery.loaded");
+        const auto readable = co_await read_log();
+        if (!readable && readable.error().code != errc::run_expired) {
+            co_return readable.error();
+        }
+        change_.at = now_;
+        kill_open_calls();
+        if (readable) {
+            keep_what_was_said();
+        }
+        note_failure();
+        // A log with a gap cannot be completed, so only the record is ended; readers are then told
+        // that the events are gone.
+        std::optional<session::log_slice> slice;
+        if (readable) {
+            slice = last_events();
+            orphan_.run.last_sequence = orphan_.last_sequence + slice->ends.size();
+        } else {
+            orphan_.run.last_sequence = 0;
+        }
+        end_record();
+        check_failpoint("recovery.commit");
+        co_return co_await store_.commit(
+            by_.held->key(), std::move(change_), std::move(slice), by_
+        );
+    }
+
+private:
+    boost::asio::awaitable<result<void>> read_log() {
+        for (std::uint64_t after = 0;;) {
+            const auto page = co_await store_.read_log(orphan_.run.number, after, page_entries);
+            if (!page) {
+                co_return page.error();
+            }
+            if (page->empty()) {
+                co_return result<void>();
+            }
+            for (const session::log_entry& entry : *page) {
+                const boost::json::object event = translator::parse_event(entry.json);
+                open_.read(event);
+                said_.read(event);
+            }
+            if (page->back().sequence >= orphan_.last_sequence) {
+                co_return result<void>();
+            }
+            after = page->back().sequence;
+        }
+    }
+
+    void kill_open_calls() {
+        for (call_record call : thread_.calls) {
+            if (call.run_id == orphan_.run.run_id && call.status == call_status::open) {
+                kill(std::move(call));
+            }
+        }
+    }
+
+    void kill(call_record call) {
+        call.status = call_status::dead;
+        if (call.owner == call_owner::server) {
+            interrupted_calls_.push_back(call.id);
+        }
+        change_.calls.push_back(std::move(call));
+    }
+
+    // A run commits a turn when the turn is complete, so the last turn may be in the log only.
+    void keep_what_was_said() {
+        if (thread_.branches.empty()) {
+            return;
+        }
+        for (const session::message& said : said_.messages()) {
+            const bool is_stored = std::ranges::any_of(thread_.nodes, [&](const auto& node) {
+                return node.message.id == said.id;
+            });
+            if (is_stored) {
+                continue;
+            }
+            const node_index made_in = append(said);
+            for (const session::tool_call& call : said.tool_calls) {
+                const bool is_ours = services_.tools.contains(call.name);
+                kill(
+                    {call.id, call.name, orphan_.run.run_id,
+                     is_ours ? call_owner::server : call_owner::external, call_status::dead,
+                     made_in}
+                );
+            }
+            if (said.role == session::role::assistant) {
+                add_event("assistant.message", {{"messageId", said.id}});
+            }
+        }
+    }
+
+    // For those who load the thread later.
+    void note_failure() {
+        const node_index last = tip();
+        if (last == session::no_node) {
+            return;
+        }
+        const std::string about = change_.messages.empty() ? thread_.nodes[last].message.id
+                                                           : change_.messages.back().message.id;
+        constexpr auto reason = runner::stop_reason::error;
+        append(session::failure_note(
+            about,
+            {std::string(runner::error_code(reason)), std::string(runner::describe(reason)), false}
+        ));
+    }
+
+    // The last message of the branch that the run has continued.
+    [[nodiscard]] node_index tip() const {
+        if (!change_.branches.empty()) {
+            return change_.branches.back().value.tip;
+        }
+        return thread_.branches.empty() ? session::no_node : thread_.branches.at(thread_.head).tip;
+    }
+
+    node_index append(session::message value) {
+        session::stored_message node;
+        node.parent = tip();
+        node.run_id = orphan_.run.run_id;
+        node.created_at = now_;
+        node.message = std::move(value);
+        const auto added = static_cast<node_index>(thread_.nodes.size() + change_.messages.size());
+        change_.messages.push_back(std::move(node));
+        change_.branches = {{thread_.head, session::branch{added, now_}}};
+        return added;
+    }
+
+    // Appends the events that complete the stream (P1, P2).
+    session::log_slice last_events() {
+        slice_writer out(orphan_.run.number, orphan_.last_sequence + 1);
+        translator::agui_translator writer(out, {});
+        writer.set_time(now_);
+        const translator::run_opening opening{
+            by_.held->key().thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
+        };
+        if (orphan_.last_sequence == 0) {
+            // RUN_STARTED was lost, or the crash came before it was durable. It may have been
+            // shown, with this time.
+            writer.set_time(orphan_.run.started_at);
+            writer.start(opening);
+            writer.set_time(now_);
+        } else {
+            writer.resume(opening, open_);
+        }
+        for (const std::string& call_id : interrupted_calls_) {
+            session::tool_call call;
+            call.id = call_id;
+            const session::message result = session::shown_missing_result(call, call_status::dead);
+            writer.translate(runner::call_result{result.id, call_id, &result.content, true});
+        }
+        runner::run_end end;
+        end.reason = runner::stop_reason::error;
+        writer.finish(end);
+        return out.take();
+    }
+
+    void end_record() {
+        orphan_.run.status = session::run_status::failed;
+        orphan_.run.end_reason = runner::error_code(runner::stop_reason::error);
+        orphan_.run.ended_at = now_;
+        add_event("run.failed", {{"reason", orphan_.run.end_reason}});
+        change_.run = orphan_.run;
+    }
+
+    void add_event(std::string_view type, boost::json::object data) {
+        session::session_event event;
+        event.type = type;
+        event.run_id = orphan_.run.run_id;
+        event.timestamp = now_;
+        event.data = std::move(data);
+        change_.events.push_back(std::move(event));
+    }
+
+    const process_services& services_;
+    session::store& store_;
+    const session::held_by by_;
+    session::store::orphan orphan_;
+    unix_ms now_;
+    session::thread_record thread_;
+    translator::open_brackets open_;
+    translator::said_messages said_;
+    session::changes change_;
+    std::vector<std::string> interrupted_calls_; ///< Server calls that get a result in the log.
+};
+
+} // namespace
+
+boost::asio::awaitable<result<bool>> recover_orphans(
+    process_services services, session::store& store, session::lease_ptr held, bool releases
+) {
+    const auto orphans = co_await store.orphans(held);
+    if (!orphans) {
+        co_return orphans.error();
+    }
+    bool all_ended = true;
+    for (const session::store::orphan& orphan : *orphans) {
+        pass_failpoint("recovery.run");
+        result<void> ended = failure{errc::internal, {}, {}, {}};
+        try {
+            // Keep the lease until every orphan has ended.
+            const bool is_last = all_ended && &orphan == &orphans->back();
+            orphan_ending ending(services, store, {held, releases && is_last}, orphan);
+            ended = co_await ending.end();
+        } catch (const std::exception& error) {
+            services.log.log(log_level::error, "recovery failed", {{"error", error.what()}});
+        }
+        pass_failpoint("recovery.run_ended");
+        services.log.log(
+            ended ? log_level::warning : log_level::error,
+            ended ? "a run without an end was ended" : "a run without an end could not be ended",
+            {{"thread", held->key().thread_id}, {"run", orphan.run.run_id}}
+        );
+        all_ended = all_ended && ended;
+    }
+    co_return all_ended;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,103 @@
+#include "gateway/run/run_core.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+// The limit of logs that no store keeps: the oldest are dropped, so that active runs have room.
+std::size_t bytes_to_keep(const memory_budget* budget) {
+    constexpr std::size_t most = 256U << 20U;
+    return budget == nullptr ? most : std::min(most, budget->limit() / 4);
+}
+
+} // namespace
+
+run_core::run_core(process_services given, run_settings options, lost_run_handler on_lost_run)
+    : services(given),
+      settings(std::move(options)),
+      registry(
+          {settings.max_runs, settings.max_detached_runs, settings.replay,
+           bytes_to_keep(given.memory)}
+      ),
+      orphans(given),
+      ephemeral(std::make_shared<ephemeral_store>(given.memory)),
+      on_lost_run_(std::move(on_lost_run)) {}
+
+const agent_entry* run_core::find_agent(const std::string& id) const {
+    const auto found = settings.agents.find(id.empty() ? settings.default_agent : id);
+    return found == settings.agents.end() ? nullptr : &found->second;
+}
+
+session::store& run_core::store_of(const conversation_key& place) const {
+    return place.ephemeral ? ephemeral->store() : services.store;
+}
+
+translator::translator_settings
+run_core::translation_of(const conversation_key& place, std::string_view protocol) {
+    using translator::projection;
+    translator::translator_settings made = settings.translation;
+    if (translator::projection_from_string(protocol) == projection::undeclared) {
+        made.on_loss = [weak = weak_from_this(),
+                        id = place.thread.thread_id](std::string_view type) {
+            constexpr std::string_view text = "an event holds parts that its peer cannot be shown";
+            const auto core = weak.lock();
+            if (core && core->told.due(text, type, std::chrono::steady_clock::now())) {
+                core->services.log.log(log_level::warning, text, {{"name", type}, {"thread", id}});
+            }
+        };
+    }
+    // An ephemeral thread is in no store, from which a link could be served.
+    if (services.links != nullptr && !place.ephemeral) {
+        made.part_link = [links = services.links,
+                          key = place.thread](std::string_view sha256, unix_ms now) {
+            return links->link(key, sha256, now);
+        };
+    }
+    return made;
+}
+
+void run_core::on_detached(const std::shared_ptr<live_run>& run) {
+    if (const auto too_many = registry.add_detached(run)) {
+        services.log.log(
+            log_level::warning, "a run without a reader was ended: server.max_detached_runs",
+            {{"thread", too_many->key().thread_id}, {"run", too_many->record().run_id}}
+        );
+        too_many->stop(runner::stop_reason::run_timeout);
+    }
+}
+
+void run_core::on_orphaned(const std::shared_ptr<live_run>& run) { orphans.add(run->place()); }
+
+void run_core::on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) {
+    on_lost_run_(*this, *run, std::move(events));
+}
+
+void run_core::on_end(const std::shared_ptr<live_run>& run) {
+    // Removed even if something fails here, because a drain waits for every registered run; but
+    // last, so that a reader always finds the run in the registry or its log among the kept ones.
+    struct removal {
+        ~removal() { from.remove(ended); }
+        run_registry& from;
+        const std::shared_ptr<live_run>& ended;
+    } const removed_at_the_end{registry, run};
+    check_failpoint("run.ending");
+    if (!store_of(run->place()).keeps_logs()) {
+        registry.keep_log(*run);
+    }
+    if (run->place().ephemeral) {
+        ephemeral->grown(run->key(), run->log()->bytes(), run->executor());
+    }
+}
+
+bool run_core::is_awaited(const conversation_key& place) const {
+    return settings.queue && queue.is_awaited(place);
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,285 @@
+#pragma once
+
+#include "gateway/base/completion_event.hpp"
+#include "gateway/run/conversation_key.hpp"
+#include "gateway/run/early_stops.hpp"
+#include "gateway/run/live_run.hpp"
+#include "session/base/change_signal.hpp"
+#include "session/base/error.hpp"
+#include "session/base/mutex.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+/// What this process is doing: active runs, requests that may become runs, and the logs of ended
+/// runs that no store keeps. All functions may be called from any thread. Must outlive the objects
+/// that it returns.
+class run_registry {
+public:
+    struct limits {
+        std::size_t max_runs = 10'000;         ///< Of active runs and admitted requests.
+        std::size_t max_detached_runs = 1'000; ///< Of runs that had readers and have none.
+        std::chrono::seconds replay{600};      ///< How long keep_log() keeps a log.
+        std::size_t kept_bytes = 256U << 20U;  ///< Of the kept logs: the oldest are dropped.
+        gateway::early_stops::limits early_stops{};
+    };
+
+    explicit run_registry(limits bounds) : limits_(bounds), early_stops_(bounds.early_stops) {}
+    run_registry(const run_registry&) = delete;
+    run_registry& operator=(const run_registry&) = delete;
+
+    // Active runs.
+
+    class arrival;
+    /// Registers a run, which its request has become. Returns a reason if it must be stopped at
+    /// once.
+    [[nodiscard]] std::optional<runner::stop_reason>
+    add(const std::shared_ptr<live_run>& run, arrival& request);
+    void remove(const std::shared_ptr<live_run>& run) noexcept;
+    /// The active run of the thread; null: it has none.
+    [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
+    [[nodiscard]] std::size_t size() const;
+    /// All active runs, in no particular order.
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
+
+    /// Records that a run has no reader any more. If there are too many such runs, returns the one
+    /// that has had none for the longest time: the caller must stop it. Null: within the limit.
+    [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
+
+    // Logs of ended runs.
+
+    /// Keeps the log of a run that no store keeps, within the limits.
+    void keep_log(const live_run& run);
+    /// A log that keep_log() keeps; null: there is none.
+    [[nodiscard]] std::shared_ptr<event_log>
+    find_log(const conversation_key& place, const std::string& run_id) const;
+
+    /// Lets later readers of the run use a log that was read from the store, as long as it exists.
+    /// A null `log` removes it.
+    void share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log);
+    [[nodiscard]] std::shared_ptr<event_log> find_shared_log(std::int64_t run_number) const;
+
+    // Requests that may become runs.
+
+    /// Registers a request, as soon as its runId is known, until the result is destroyed. Its first
+    /// byte came at `received`. A stop that came earlier may apply to it (early_stops).
+    [[nodiscard]] std::unique_ptr<arrival> arrive(
+        conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
+    );
+
+    /// The run and the requests that a stop has reached.
+    class stopping;
+    /// Stops the conversation's run and its registered requests: those with that runId, or all
+    /// without one. A stop without a runId, or with one that is not known, is also kept for
+    /// requests that may be on their way. Those who wait for the thread check again. Without a
+    /// runId, what was received after `asked` is not meant.
+    [[nodiscard]] stopping stop(
+        const conversation_key& place, const std::optional<std::string>& run_id,
+        std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now()
+    );
+    /// Removes a stop that stop() has kept, because the run with that id has ended already.
+    void forget_early_stop(const conversation_key& place, const std::string& run_id);
+
+    /// Counts a request among the runs while it exists.
+    class admission;
+    /// Fails with errc::draining or errc::overloaded.
+    [[nodiscard]] result<std::unique_ptr<admission>> admit();
+
+    /// Lets no other request with the same name in a conversation pass, while it exists.
+    class turn;
+    /// Requests with the same name (a runId or an idempotency key) pass one at a time, so that of
+    /// several repeats one starts the run and the others find it.
+    [[nodiscard]] boost::asio::awaitable<std::unique_ptr<turn>>
+    take_turn(conversation_key place, std::string run_id);
+
+    /// While it exists, wakes its owner when something happens in a conversation: a run has ended
+    /// or lost its last reader, a request that held the thread has ended without a run, or a stop
+    /// came.
+    class watch;
+    /// Wakes all who watch the conversation.
+    void wake(const conversation_key& place) const noexcept;
+    [[nodiscard]] std::unique_ptr<watch>
+    watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
+
+    // Shutdown.
+
+    /// From here on admit() refuses. Wakes all who watch a conversation.
+    void begin_drain();
+    /// The same, and all runs must end: returns the active ones, which the caller must stop; for
+    /// later ones add() returns a reason.
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> begin_stop();
+    [[nodiscard]] bool draining() const;
+    /// Returns once there is neither an active run nor an admitted request. To be called after
+    /// begin_drain(), so that none can come.
+    [[nodiscard]] boost::asio::awaitable<void> wait_until_empty();
+
+private:
+    using run_name = std::pair<conversation_key, std::string>;
+    using detached_list = std::list<std::shared_ptr<live_run>>;
+
+    struct kept_log {
+        std::shared_ptr<event_log> log;
+        std::size_t bytes = 0;
+        std::chrono::steady_clock::time_point until;
+    };
+    struct arriving;
+    /// The order of the runs' places: a run can be found by its place, which it has anyway.
+    struct place_order {
+        using is_transparent = void;
+        using run_ptr = std::shared_ptr<live_run>;
+        bool operator()(const run_ptr& a, const run_ptr& b) const {
+            return a->place() < b->place();
+        }
+        bool operator()(const run_ptr& a, const conversation_key& b) const {
+            return a->place() < b;
+        }
+        bool operator()(const conversation_key& a, const run_ptr& b) const {
+            return a < b->place();
+        }
+    };
+
+    void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
+    void end_admission();
+    void end_turn(const run_name& name);
+    void forget_detached(const live_run* run) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
+    ) const;
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> all_runs() const AGUI_REQUIRES(mutex_);
+    [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
+
+    const limits limits_;
+    mutable mutex mutex_;
+    /// A run whose end is committed stays here briefly, while its thread may already have the next
+    /// one. With the times at which the first bytes of their requests came.
+    std::unordered_map<std::shared_ptr<live_run>, std::chrono::steady_clock::time_point>
+        runs_ AGUI_GUARDED_BY(mutex_);
+    /// The newest of each place.
+    std::set<std::shared_ptr<live_run>, place_order> by_place_ AGUI_GUARDED_BY(mutex_);
+    /// The one that has had no reader for the longest time is first. Readers may have come back.
+    detached_list detached_ AGUI_GUARDED_BY(mutex_);
+    std::unordered_map<const live_run*, detached_list::iterator>
+        detached_places_ AGUI_GUARDED_BY(mutex_);
+    std::map<run_name, kept_log> kept_ AGUI_GUARDED_BY(mutex_);
+    /// Oldest first.
+    std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_ AGUI_GUARDED_BY(mutex_);
+    std::size_t kept_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
+    /// By run number.
+    std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_ AGUI_GUARDED_BY(mutex_);
+    std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_ AGUI_GUARDED_BY(mutex_);
+    gateway::early_stops early_stops_ AGUI_GUARDED_BY(mutex_);
+    std::map<run_name, std::shared_ptr<completion_event>> turns_ AGUI_GUARDED_BY(mutex_);
+    std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_ AGUI_GUARDED_BY(mutex_
+    );
+    std::size_t admissions_ AGUI_GUARDED_BY(mutex_) = 0;
+    /// Set once there are no admissions; null: nothing is waiting for that.
+    std::shared_ptr<completion_event> no_admissions_ AGUI_GUARDED_BY(mutex_);
+    bool draining_ AGUI_GUARDED_BY(mutex_) = false;
+    bool stopping_ AGUI_GUARDED_BY(mutex_) = false;
+};
+
+/// What a request and the stops that reach it share. `stop` and `run` are changed under the
+/// registry's lock.
+struct run_registry::arriving {
+    run_name name;
+    std::chrono::steady_clock::time_point received; ///< When its first byte came.
+    std::optional<runner::stop_reason> stop;
+    std::shared_ptr<live_run> run; ///< The run that it has become.
+    bool ended_by_stop = false;    ///< It was visible to clients, and a stop has ended it.
+    completion_event over;         ///< It has become a run, or never will.
+};
+
+class run_registry::arrival {
+public:
+    arrival(run_registry& owner, std::shared_ptr<arriving> request)
+        : owner_(owner), request_(std::move(request)) {}
+    ~arrival() { owner_.end_arrival(request_, holds_thread_); }
+    arrival(const arrival&) = delete;
+    arrival& operator=(const arrival&) = delete;
+
+    /// To be called when the request holds the thread: those who wait for the thread are woken if
+    /// the request ends without a run.
+    void holds_thread() noexcept { holds_thread_ = true; }
+    /// True if a stop has reached it: it should wait no longer, and its run must end at once.
+    [[nodiscard]] bool stopped() const;
+    /// A stop has ended it although it is no run: for clients it was one.
+    void set_ended_by_stop() noexcept { request_->ended_by_stop = true; }
+
+private:
+    friend class run_registry;
+    run_registry& owner_;
+    std::shared_ptr<arriving> request_;
+    bool holds_thread_ = false;
+};
+
+class run_registry::stopping {
+public:
+    /// False: there was nothing to stop.
+    [[nodiscard]] bool any() const noexcept { return run_ != nullptr || !requests_.empty(); }
+    /// Returns once all of them have ended. True: a run has ended by a stop, this one or another.
+    [[nodiscard]] boost::asio::awaitable<bool> wait();
+
+private:
+    friend class run_registry;
+    std::shared_ptr<live_run> run_;
+    std::vector<std::shared_ptr<arriving>> requests_;
+};
+
+class run_registry::admission {
+public:
+    explicit admission(run_registry& owner) : owner_(owner) {}
+    ~admission() { owner_.end_admission(); }
+    admission(const admission&) = delete;
+    admission& operator=(const admission&) = delete;
+
+private:
+    run_registry& owner_;
+};
+
+class run_registry::turn {
+public:
+    turn(run_registry& owner, run_name name) : owner_(owner), name_(std::move(name)) {}
+    ~turn() { owner_.end_turn(name_); }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+
+private:
+    run_registry& owner_;
+    run_name name_;
+};
+
+class run_registry::watch {
+public:
+    watch(run_registry& owner, conversation_key place, std::shared_ptr<change_signal> signal);
+    ~watch();
+    watch(const watch&) = delete;
+    watch& operator=(const watch&) = delete;
+
+    /// Returns when something has happened since the last wait, or at `deadline`. One wait at a
+    /// time.
+    [[nodiscard]] boost::asio::awaitable<void>
+    wait_until(std::chrono::steady_clock::time_point deadline) {
+        return signal_->wait_until(deadline);
+    }
+
+private:
+    run_registry& owner_;
+    const conversation_key place_;
+    const std::shared_ptr<change_signal> signal_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,144 @@
+#include "gateway/admission/run_setup.hpp"
+
+#include "tests/support/thread_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+agent_entry with_instructions(std::string_view text) {
+    agent_entry agent;
+    agent.prompt = session::prompt_template::parse(text, {"locale"}).value();
+    return agent;
+}
+
+std::string instructions(const agent_entry& agent, const session::thread_record& thread) {
+    return agent_of(agent, {}, thread, null_logger()).settings.instructions;
+}
+
+// Thirty seconds pass from one message to the next.
+session::thread_record timed(session::thread_record thread) {
+    session::thread_record made = thread;
+    made.nodes = {};
+    for (std::size_t i = 0; i < thread.nodes.size(); ++i) {
+        session::stored_message node = thread.nodes[i];
+        node.created_at = 1'772'357'400'000 + static_cast<unix_ms>(i) * 30'000;
+        made.nodes.push_back(std::move(node));
+    }
+    return made;
+}
+
+TEST(RunSetup, TheTimeIsThatOfTheLastUserMessage) {
+    const agent_entry agent = with_instructions("{{time}}");
+    test::thread_builder builder;
+    builder.user("u1", "Hi").assistant("a1", "Hello").user("u2", "Look");
+    EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:31:00Z");
+
+    builder.assistant("a2", "", {test::call("c1", "look")}).answer("c1", "ok");
+    EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:31:00Z");
+
+    session::message hint = test::user("p1", "Be quick.");
+    hint.by_plugin = true;
+    builder.add(hint);
+    EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:31:00Z")
+        << "a plugin's message begins no turn";
+
+    builder.fork("a1");
+    EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:30:00Z")
+        << "on the branch that the run continues";
+}
+
+TEST(RunSetup, TheUserIsThePrincipal) {
+    session::thread_record thread;
+    thread.key = {"ann", "t1"};
+
+    EXPECT_EQ(instructions(with_instructions("{{user}} {{thread}}"), thread), "ann t1");
+}
+
+TEST(RunSetup, InstructionsWithoutPlaceholdersAreThoseOfTheSettings) {
+    agent_entry agent;
+    agent.settings.instructions = "Be {{brief}}.";
+
+    EXPECT_EQ(instructions(agent, {}), "Be {{brief}}.");
+}
+
+// Whether a request without `tools` and `context` goes on with those of the thread.
+bool goes_on(std::vector<session::message> messages, const session::thread_record& thread) {
+    translator::run_input input;
+    input.messages = std::move(messages);
+    complete_input(input, thread);
+    EXPECT_EQ(input.tools.has_value(), input.has_context);
+    return !input.tools;
+}
+
+session::thread_record called(session::call_status status) {
+    test::thread_builder builder;
+    builder.user("u1", "Hi").assistant("a1", "", {test::call("c1", "look")}, status);
+    return builder.build();
+}
+
+TEST(RunSetup, ARequestWithAnswersGoesOnWithToolsAndContext) {
+    const session::thread_record waiting = called(session::call_status::pending);
+
+    EXPECT_TRUE(goes_on({test::answer("c1", "ok")}, waiting));
+    EXPECT_TRUE(goes_on({test::answer("c1", "ok"), test::user("u2", "And?")}, waiting));
+    EXPECT_TRUE(goes_on(
+        {test::user("u1", "Hi"), test::assistant("a1", "", {test::call("c1", "look")}),
+         test::answer("c1", "ok")},
+        waiting
+    ));
+    EXPECT_TRUE(goes_on({test::answer("c1", "ok")}, called(session::call_status::answered)))
+        << "a retry";
+    EXPECT_TRUE(goes_on(
+        {test::assistant("x", "", {test::call("own", "look")}), test::answer("own", "ok")}, waiting
+    )) << "a call of the client's own";
+}
+
+TEST(RunSetup, AnyOtherRequestWithoutToolsAndContextHasNone) {
+    const session::thread_record waiting = called(session::call_status::pending);
+
+    EXPECT_FALSE(goes_on({}, waiting));
+    EXPECT_FALSE(goes_on({test::user("u2", "And?")}, waiting));
+    EXPECT_FALSE(goes_on({test::user("u1", "Hi")}, waiting)) << "regenerate";
+    EXPECT_FALSE(goes_on(
+        {test::user("u1", "Hi"), test::assistant("a1", "", {test::call("c1", "look")}),
+         test::answer("c1", "ok"), test::assistant("a2", "So"), test::user("u2", "And?")},
+        called(session::call_status::answered)
+    )) << "its answers are of an earlier turn";
+    for (const auto status :
+         {session::call_status::dead, session::call_status::abandoned, session::call_status::denied
+         }) {
+        EXPECT_FALSE(goes_on({test::answer("c1", "ok")}, called(status)));
+    }
+    test::thread_builder server;
+    server.user("u1", "Hi").assistant("a1", "", {test::call("s1", "get_weather")});
+    EXPECT_FALSE(goes_on({test::answer("s1", "rain"), test::user("u2", "And?")}, server.build()))
+        << "the result of the server's own tool";
+}
+
+TEST(RunSetup, AResumeGoesOnWithTheTurn) {
+    translator::run_input input;
+    input.resume.emplace_back();
+    complete_input(input, {});
+
+    EXPECT_FALSE(input.tools);
+    EXPECT_FALSE(input.has_context);
+}
+
+TEST(RunSetup, WhatARequestSaysCounts) {
+    translator::run_input input;
+    input.messages = {test::answer("c1", "ok")};
+    input.tools.emplace();
+    complete_input(input, called(session::call_status::pending));
+
+    EXPECT_TRUE(input.tools->empty());
+    EXPECT_FALSE(input.has_context) << "it is asked one by one";
+}
+
+} // namespace
+} // namespace agui::gateway
