@@ -262,8 +262,8 @@ void report(
         // Counting one process twice (the mock as its own server) would hide noise.
         const std::int64_t own_ns =
             (opt.server_pid != opt.mock_pid ? after.server_ns - before.server_ns : 0) +
-            after.mock_ns - before.mock_ns + after.load_ns - before.load_ns + after.database_ns -
-            before.database_ns;
+            after.second_ns - before.second_ns + after.mock_ns - before.mock_ns + after.load_ns -
+            before.load_ns + after.database_ns - before.database_ns;
         const std::int64_t busy_ns = (after.cores.busy_ms - before.cores.busy_ms) * ns_per_ms;
         const std::int64_t all_ns =
             (after.at_ns - before.at_ns) * static_cast<std::int64_t>(opt.cores.size());
