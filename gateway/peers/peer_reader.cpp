@@ -3,12 +3,9 @@
 #include "gateway/peers/entry_frames.hpp"
 #include "gateway/peers/peer_request.hpp"
 #include "runner/base/stop_source.hpp"
+#include "session/base/pause.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <exception>
@@ -41,8 +38,7 @@ report_leaving(std::shared_ptr<peer> from, std::int64_t stream, std::shared_ptr<
         peer::in_pause::is_sent
     );
     if (answer && (*answer)->status() == 204 && !reading->is_over) {
-        asio::steady_timer timer(co_await asio::this_coro::executor, leave_time);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await pause(leave_time);
     }
     (void)reading->stop.request(runner::stop_reason::cancelled);
 }

@@ -5,6 +5,7 @@
 #include "gateway/replay/answered_run.hpp"
 #include "gateway/replay/followed_run.hpp"
 #include "gateway/replay/run_locator.hpp"
+#include "gateway/run/polling.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
 
@@ -28,10 +29,6 @@ using std::chrono::steady_clock;
 // How long a waiting request relies on being woken: a thread that the server itself has held is
 // freed without notice.
 constexpr std::chrono::seconds look_again{1};
-// The same while a hand-off holds the queue: only the removal of the thread comes without notice,
-// unless other processes may answer it.
-constexpr std::chrono::milliseconds hold_look_again{10'000};
-constexpr std::chrono::milliseconds hold_look_elsewhere_again{5'000};
 
 // Stores the messages and returns their number.
 boost::asio::awaitable<result<std::int64_t>>
@@ -131,9 +128,7 @@ private:
             auto next = steady_clock::now() + look_again;
             if (core_->queue.is_first(*waiting_) && !core_->registry.active(place())) {
                 if (const auto held = co_await held_for()) {
-                    const std::chrono::milliseconds most =
-                        store().is_shared() ? hold_look_elsewhere_again : hold_look_again;
-                    next = steady_clock::now() + std::min(*held, most);
+                    next = steady_clock::now() + std::min(*held, poll_rarely);
                 } else if (co_await begin()) {
                     co_return;
                 }

@@ -3,12 +3,10 @@
 #include "gateway/queue/queued_run.hpp"
 #include "gateway/run/live_run.hpp"
 #include "gateway/run/peer_door.hpp"
+#include "gateway/run/polling.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/pause.hpp"
 #include "session/store/store_failures.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <memory>
@@ -29,8 +27,6 @@ bool gives_way(const run_settings& settings, const live_run& active) {
     return settings.supersede_active || (settings.supersede_detached && active.detached());
 }
 
-// How long another process may take to let go of a thread that it has for a run that has ended.
-constexpr std::chrono::milliseconds look_at_ended_again{20};
 constexpr std::chrono::seconds lets_go_within{1};
 
 // A repeat that was held up in another process, by the database or because that process stood
@@ -72,8 +68,7 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
             co_return taken.error();
         }
         pass_failpoint("admission.held_for_ended");
-        boost::asio::steady_timer timer(request.executor, look_at_ended_again);
-        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await pause(poll_soon);
     }
 }
 

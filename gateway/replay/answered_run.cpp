@@ -2,19 +2,17 @@
 
 #include "gateway/replay/run_locator.hpp"
 #include "gateway/run/live_run.hpp"
+#include "gateway/run/polling.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/pause.hpp"
 #include "session/history/missing_result.hpp"
 #include "session/history/shown_messages.hpp"
 #include "translator/agui/projected_events.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <set>
@@ -137,14 +135,6 @@ std::vector<std::string> end_unstored(
 
 namespace {
 
-// How often the end of a run elsewhere is looked for, or the store is asked again.
-constexpr std::chrono::milliseconds look_again{500};
-
-boost::asio::awaitable<void> wait_to_look_again() {
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, look_again);
-    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-}
-
 bool may_be_asked_again(run_core& core, const conversation_key& place, const failure& why) {
     return why.code == errc::store_unavailable && core.store_of(place).is_shared();
 }
@@ -188,7 +178,7 @@ boost::asio::awaitable<void> end_later(
         if (const auto log = answered.lock(); !log || co_await end_once(*core, place, run, *log)) {
             co_return;
         }
-        co_await wait_to_look_again();
+        co_await pause(poll_period);
     }
 }
 

@@ -3,15 +3,15 @@
 #include "gateway/replay/answered_run.hpp"
 #include "gateway/replay/run_locator.hpp"
 #include "gateway/run/peer_door.hpp"
+#include "gateway/run/polling.hpp"
 #include "gateway/run/unstored_end.hpp"
 #include "session/base/change_signal.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/id.hpp"
+#include "session/base/pause.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -27,13 +27,6 @@ namespace agui::gateway {
 namespace {
 
 constexpr std::size_t page_entries = 1024;
-
-// While no gateway shows the run, the store is read this often, about: not by all at once.
-constexpr std::chrono::milliseconds read_again{500};
-// And asked who has the run, if nothing has come.
-constexpr std::chrono::seconds find_again{3};
-// A reader that is not told of for three times as long does not count any more.
-constexpr std::chrono::seconds note_again{3};
 
 std::chrono::milliseconds some_time_around(std::chrono::milliseconds time) {
     const auto random = static_cast<unsigned char>(random_bytes(1).front());
@@ -172,13 +165,13 @@ public:
                 co_return read ? seen{.is_over = true} : unread(read.error());
             }
             if (!ends_a_run(last_event(log))) {
-                find_at_ = log.last_sequence() > before ? now + find_again : find_at_;
+                find_at_ = log.last_sequence() > before ? now + poll_rarely : find_at_;
                 co_return seen{.gateway = gateway_};
             }
         }
         seen found = co_await find_and_read(core, place, run, log, own_events_);
         // A run that nobody has is about to be ended.
-        find_at_ = found.gateway == 0 ? now : now + find_again;
+        find_at_ = found.gateway == 0 ? now : now + poll_rarely;
         gateway_ = found.gateway;
         co_return found;
     }
@@ -376,13 +369,13 @@ boost::asio::awaitable<void> follow(
         }
         if (came != outcome::go_on) {
             co_await at->changed->wait_until(
-                std::chrono::steady_clock::now() + some_time_around(read_again)
+                std::chrono::steady_clock::now() + some_time_around(poll_period)
             );
         }
         from = co_await open_entries(*core, place, run, gateway, followed);
         const auto now = std::chrono::steady_clock::now();
         if (!from && run.number != 0 && now >= note_at && is_read(followed)) {
-            note_at = now + note_again;
+            note_at = now + poll_rarely;
             // If the store refuses, it is told again.
             (void)co_await core->store_of(place).note_reader(place.thread, run.run_id);
         }
@@ -496,16 +489,15 @@ boost::asio::awaitable<void> continue_log(
     std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
     std::weak_ptr<event_log> lost, std::vector<std::string> events
 ) {
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+    const auto executor = co_await boost::asio::this_coro::executor;
     // First the run lets go of its log: one that nobody reads need not be continued.
-    co_await boost::asio::post(timer.get_executor(), boost::asio::use_awaitable);
+    co_await boost::asio::post(executor, boost::asio::use_awaitable);
     while (!lost.expired()) {
         pass_failpoint("follow.lost");
         if (!co_await continue_once(*core, place, run, lost.lock(), events)) {
             co_return;
         }
-        timer.expires_after(read_again);
-        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await pause(poll_period);
     }
 }
 

@@ -1,14 +1,10 @@
 #include "gateway/replay/run_locator.hpp"
 
+#include "gateway/run/polling.hpp"
 #include "session/base/failpoint.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "session/base/pause.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace agui::gateway {
@@ -16,11 +12,6 @@ namespace agui::gateway {
 namespace {
 
 using session::run_status;
-
-// How often who waits for the end of a run elsewhere looks for it, without asking its process.
-constexpr std::chrono::milliseconds look_again{500};
-// How long a run that holds its thread may take to begin is not known.
-constexpr std::chrono::milliseconds begins_soon{50};
 
 boost::asio::awaitable<result<std::optional<known_run>>>
 look_run_up(run_core& core, conversation_key place, std::string run_id) {
@@ -143,7 +134,6 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
     run_core& core, const conversation_key& place, std::string run_id, bool stops
 ) {
     session::store& store = core.store_of(place);
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
     for (;;) {
         auto known = co_await find_run(core, place, run_id);
         if (!known) {
@@ -161,8 +151,7 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
         if (core.registry.draining()) { // Which stops no run of another process.
             co_return failure{errc::draining, "the server is stopping", {}, {}};
         }
-        timer.expires_after(known->has_value() ? look_again : begins_soon);
-        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await pause(known->has_value() ? poll_period : poll_soon);
         if (known->has_value() && stops) {
             // If the store refuses, it is asked again.
             (void)co_await store.request_stop({place.thread, run_id});

@@ -2,11 +2,7 @@
 
 #include "gateway/run/peer_door.hpp"
 #include "session/base/failpoint.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "session/base/pause.hpp"
 
 #include <chrono>
 #include <optional>
@@ -76,11 +72,6 @@ outcome answer_to_other(
     to.is_elsewhere = (why.code == errc::thread_busy && why.gateway != 0) ||
                       (why.code == errc::draining && runs.draining());
     return why;
-}
-
-asio::awaitable<void> pause() {
-    asio::steady_timer timer(co_await asio::this_coro::executor, look_again);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 // Nullopt: the run that has begun is not there any more.
@@ -156,7 +147,7 @@ asio::awaitable<outcome> begin_anywhere(
             if (why.gateway == 0 || std::chrono::steady_clock::now() >= *uncertain_until) {
                 co_return unknown_outcome();
             }
-            co_await pause();
+            co_await pause(look_again);
         } else if (why.gateway == 0 || look > looks_max || (look == looks_max && !is_reached)) {
             co_return why;
         }

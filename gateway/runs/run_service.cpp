@@ -7,6 +7,7 @@
 #include "gateway/replay/followed_run.hpp"
 #include "gateway/replay/run_replay.hpp"
 #include "gateway/run/live_run.hpp"
+#include "gateway/run/polling.hpp"
 #include "gateway/run/run_registry.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/stop_elsewhere.hpp"
@@ -29,8 +30,6 @@ namespace {
 using runner::stop_reason;
 using session::thread_key;
 
-// How often who waits for an event looks whether it can still come.
-constexpr std::chrono::milliseconds look_again{500};
 // How many times a thread's text is in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
@@ -109,7 +108,7 @@ find_any(run_core& core, const thread_key& key, const std::string& run_id) {
 // Until the log shows the event or has ended, for a while at most.
 boost::asio::awaitable<void> wait_briefly(std::shared_ptr<event_log> log, std::uint64_t sequence) {
     const auto who = std::make_shared<event_log::waiter>(co_await boost::asio::this_coro::executor);
-    boost::asio::steady_timer timer(who->executor(), look_again);
+    boost::asio::steady_timer timer(who->executor(), poll_period);
     timer.async_wait([log, who](boost::system::error_code ec) {
         if (!ec) {
             log->wake(*who);

@@ -2,11 +2,8 @@
 
 #include "gateway/replay/run_locator.hpp"
 #include "gateway/run/peer_door.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "gateway/run/polling.hpp"
+#include "session/base/pause.hpp"
 
 #include <chrono>
 #include <utility>
@@ -17,14 +14,12 @@ namespace {
 
 // A request that waits leaves the queue within some milliseconds. If nobody waits with it any more,
 // as after a restart, it never does.
-constexpr std::chrono::milliseconds look_again{20};
 constexpr std::chrono::seconds leaves_within{2};
 
 // True: the request has left the queue and is no run.
 boost::asio::awaitable<result<bool>>
 wait_until_withdrawn(run_core& core, const conversation_key& place, std::string run_id) {
     const auto give_up = std::chrono::steady_clock::now() + leaves_within;
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
     for (;;) {
         const auto waits = co_await is_queued(core, place, run_id);
         if (!waits) {
@@ -40,8 +35,7 @@ wait_until_withdrawn(run_core& core, const conversation_key& place, std::string 
         if (std::chrono::steady_clock::now() >= give_up) {
             co_return false;
         }
-        timer.expires_after(look_again);
-        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await pause(poll_soon);
     }
 }
 

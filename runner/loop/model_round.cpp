@@ -6,6 +6,7 @@
 #include "runner/loop/reply_items.hpp"
 #include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/pause.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -36,8 +37,7 @@ bool asks_for_patience(const model_failure& failed) noexcept {
 
 // stop_source::run() needs a value.
 boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
-    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await pause(time);
     co_return true;
 }
 

@@ -1,5 +1,6 @@
 #include "session/postgres/pg_transaction.hpp"
 
+#include "session/base/pause.hpp"
 #include "session/postgres/pg_settings.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -54,8 +55,7 @@ asio::awaitable<bool> pg_backoff::pause(clock::time_point deadline) {
     if (clock::now() + next_ >= deadline) {
         co_return false;
     }
-    asio::steady_timer timer(co_await asio::this_coro::executor, next_);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await agui::pause(next_);
     co_return true;
 }
 
