@@ -226,7 +226,7 @@ export async function createCampaign({
         gone: 0, left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
     let readerCount = 0;
-    let apartUntil = 0; ///< Gateways may not reach each other.
+    let apartUntil = 0; ///< Gateways may not reach each other, or the database.
     let losses = 0; ///< How often the store was replaced by one that may lack what clients have seen.
 
     const violations = {};
@@ -528,7 +528,7 @@ export async function createCampaign({
         ended: (which = 0) => servers[which].ended,
         stopClients() { stopping = true; },
         /// For so long gateways may not reach each other.
-        expectApart(milliseconds) { apartUntil = performance.now() + milliseconds; },
+        expectApart(milliseconds) { apartUntil = Math.max(apartUntil, performance.now() + milliseconds); },
         /// From now on clients put up with that what they have seen is lost.
         expectLoss() { losses += 1; },
         /// Reads every run again, stops the gateways, and runs the checker. Returns its exit status and what it printed.

@@ -168,6 +168,8 @@ function begin(kind, which, open = openCalls(which)) {
     const by = which === undefined ? undefined : servers[which].name;
     note('faults', { fault: faultNumber, kind, what: 'begin', by, open });
     happened[kind] = (happened[kind] ?? 0) + 1;
+    // A gateway that has gone, or has no database, is asked for its threads until its leases are over.
+    if (!['peers-slow', 'network-slow', 'jump'].includes(kind)) campaign.expectApart((lease + 5) * 1000);
     return { kind, by, open, fault: faultNumber };
 }
 const end = ({ kind, by, fault }) => note('faults', { fault, kind, what: 'end', by });
