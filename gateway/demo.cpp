@@ -50,7 +50,7 @@ bool is_colour(std::string_view word) {
     return std::ranges::find(colour_names, word) != colour_names.end();
 }
 
-/// The first colour that the text names, as one word or two ("light blue"), or empty.
+/// The first color that the text names, as one word or two ("light blue"), or empty.
 std::string named_colour(std::string_view text) {
     std::string before;
     std::string word;
@@ -73,7 +73,7 @@ std::string named_colour(std::string_view text) {
     return {};
 }
 
-/// The colour that the text asks for; empty: the text does not mention colours.
+/// The color that the text asks for. Empty if the text does not mention colors.
 std::string wanted_colour(std::string_view text) {
     const std::string small = to_lower(text);
     if (std::string hex = hex_colour(small); !hex.empty()) {
@@ -128,7 +128,7 @@ bool offers_tool(const json::object& request) {
     });
 }
 
-/// A streamed answer of a Chat Completions server while it is written.
+/// Writes a streamed answer like a Chat Completions server's.
 class answer_writer {
 public:
     answer_writer() { add({{"role", "assistant"}, {"content", ""}}, nullptr); }
@@ -141,7 +141,7 @@ public:
         }
     }
 
-    /// No id: servers that send none are common, and one made here could not be unique.
+    /// Without an id: servers that send none are common, and an id made here could not be unique.
     void call(std::string_view arguments) {
         add_call(
             {{"index", 0},

@@ -8,9 +8,9 @@
 namespace agui::gateway {
 
 /// The model of `--demo`: a pure function of the request that the provider would send to a model
-/// server. Asked for another background colour it talks and then calls `change_background`; given
-/// that call's result it says what came of it; asked anything else it says what to try. One word
-/// every 30 ms.
+/// server. Asked for another background color, it talks and then calls `change_background`. Given
+/// that call's result, it reports the outcome. Asked anything else, it suggests what to try. Sends
+/// one word every 30 ms.
 [[nodiscard]] runner::script demo_script();
 
 /// The configuration of `--demo` as TOML: that model, and a store in `folder`.

@@ -18,12 +18,13 @@ std::size_t free_bytes() { return ::mallinfo2().fordblks; }
 void trim() { (void)::malloc_trim(0); }
 
 // The C library maps large blocks one by one, and unmaps them when they are freed. But each freed
-// one makes it keep all blocks up to that size in its heaps, up to 32 MB: after a few large bodies
-// hundreds of megabytes that nobody uses. A threshold that is set stays.
+// one raises the threshold, up to 32 MB, below which blocks stay in its heaps: a few large bodies
+// leave hundreds of unused megabytes. Setting the threshold fixes it.
 void unmap_large_blocks() {
     constexpr int large_bytes = 1 << 20;
     (void)::mallopt(M_MMAP_THRESHOLD, large_bytes);
-    (void)::mallopt(M_TRIM_THRESHOLD, 2 * large_bytes); // Twice as much, as the library has it.
+    // Twice as much, as the library itself does.
+    (void)::mallopt(M_TRIM_THRESHOLD, 2 * large_bytes);
 }
 #else
 std::size_t free_bytes() { return 0; }
@@ -40,8 +41,8 @@ heap_trim::heap_trim(settings given)
 
 void heap_trim::run(const std::stop_token& stop) {
     (void)::pthread_setname_np(::pthread_self(), "agui-trim");
-    // Memory that was already returned still counts as free, so a trim is worth its walk over the
-    // heap only for what has been freed since.
+    // Returned memory still counts as free. A trim walks over the whole heap, so it pays only for
+    // memory freed since the last one.
     std::size_t lowest = free_bytes();
     std::size_t spare = lowest;
     unsigned looks = 0;
@@ -54,8 +55,8 @@ void heap_trim::run(const std::stop_token& stop) {
         if (++looks < settings_.looks) {
             continue;
         }
-        // Returning pages that are needed again soon costs more than it saves (5 us per token under
-        // load): only what stayed free all this time is returned.
+        // Returning pages that are soon needed again costs more than it saves (5 us per token under
+        // load), so only memory that stayed free in all measurements counts.
         if (spare - lowest >= settings_.least) {
             trim();
             lowest = now;

@@ -9,19 +9,17 @@
 
 namespace agui::gateway {
 
-/// Returns freed memory to the system: blocks of 1 MB and more at once, from then on, and the rest
-/// periodically, from its own thread. The C library keeps free memory that lies between blocks in
-/// use, and reading a large conversation once leaves much of it.
-/// For programs, not for libraries: it affects the whole process.
-/// Does nothing where the C library is not glibc.
+/// Returns freed memory to the system: blocks of 1 MB and more as soon as they are freed, the rest
+/// periodically from its own thread. The C library keeps free memory between blocks in use, and
+/// reading one large conversation leaves much of it. For programs, not for libraries: it affects
+/// the whole process. Does nothing without glibc.
 class heap_trim {
 public:
     struct settings {
         std::chrono::milliseconds period{2000};
-        /// Measurements, one per period, before each decision; only what is free at all of them
-        /// counts.
+        /// Measurements (one per period) before each decision. Their minimum counts as free memory.
         unsigned looks = 5;
-        /// Trims if so much more counts than the least that was free since the last trim.
+        /// Trims if the free memory exceeds the least since the last trim by this many bytes.
         std::size_t least = 1U << 20U;
     };
     explicit heap_trim(settings given);

@@ -27,7 +27,7 @@ using namespace agui;
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
-/// For tools that ignore their cancellation; the process then ends without them.
+/// Time for tools that ignore their cancellation; then the process ends without them.
 constexpr std::chrono::seconds patience_after_drain{5};
 
 struct command_line {
@@ -54,7 +54,7 @@ public:
     temporary_folder& operator=(const temporary_folder&) = delete;
 
     void remove() noexcept {
-        std::error_code ignored; // The system cleans up what cannot be removed.
+        std::error_code ignored; // The system cleans up the rest.
         std::filesystem::remove_all(path_, ignored);
     }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -63,8 +63,8 @@ private:
     std::string path_;
 };
 
-/// A connection is a descriptor: the usual soft limit of 1024 is a small fraction of what is
-/// allowed.
+/// Each connection needs a descriptor, and the usual soft limit of 1024 is far below the hard
+/// limit.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -81,7 +81,8 @@ int serve(
     gateway::server_options options;
     options.handle_signals = true;
     options.demo_page = demo;
-    if (!demo || settings.auth) { // A demo without secrets ends with its terminal.
+    // A demo without secrets ends with its terminal, so it keeps the default SIGHUP.
+    if (!demo || settings.auth) {
         options.read_config = [sources] {
             return gateway::load_config(sources);
         };
@@ -91,7 +92,7 @@ int serve(
     };
     gateway::server server(std::move(settings), std::move(options));
     server.start();
-    std::cout << "listening on " << server.url() << std::endl; // Read by scripts: flushed.
+    std::cout << "listening on " << server.url() << std::endl; // Flushed, because scripts read it.
     if (!server.wait_bounded(patience_after_drain)) {
         std::cerr << "agui-gateway: an operation ignores its cancellation; exiting without waiting "
                      "for it\n";

@@ -9,16 +9,16 @@
 
 namespace agui::gateway {
 
-/// A model provider that can be exchanged for one with another key while it is used. Calls of a
-/// provider that is replaced must be able to outlive it, as those of make_http_provider() do. Safe
-/// to call from any thread.
+/// A model provider that can be replaced during use, for example to change its key. Calls must be
+/// able to outlive their provider, as they can with make_http_provider(). Safe to call from any
+/// thread.
 class replaceable_provider final : public runner::model_provider {
 public:
-    /// Not null.
+    /// `first` must not be null.
     explicit replaceable_provider(std::unique_ptr<runner::model_provider> first);
 
-    /// `next` (not null, with the same name) is asked from here on. Calls under way keep the former
-    /// provider.
+    /// Uses `next` (not null, with the same name) for further calls. Calls in progress keep the
+    /// former provider.
     void replace(std::unique_ptr<runner::model_provider> next);
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }

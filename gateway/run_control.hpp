@@ -17,12 +17,12 @@
 
 namespace agui::gateway {
 
-/// What a program passes to start a run.
+/// A program's request to start a run.
 struct run_order {
     std::string input;                ///< RunAgentInput as JSON: the body of POST /agui.
-    std::string agent_id = {};        ///< Empty: the default agent.
-    std::string principal = {};       ///< As in session::thread_key.
-    std::string idempotency_key = {}; ///< Empty: none.
+    std::string agent_id = {};        ///< Empty for the default agent.
+    std::string principal = {};       ///< See session::thread_key.
+    std::string idempotency_key = {}; ///< May be empty.
 };
 
 /// The result of starting a run.
@@ -32,10 +32,10 @@ struct ordered_run {
     bool repeated = false; ///< Nothing was started: the request repeats that run (P6).
 };
 
-/// Runs of a server, started and stopped by the program that holds it, under the same rules as
-/// those of clients: history, repeats, limits, busy threads, drain. All functions may be called
-/// from any thread and awaited on any executor of the caller. While the server is not serving (see
-/// server::start and server::request_stop) they return errc::draining.
+/// Lets a program that embeds a server start and stop runs, under the same rules as clients:
+/// history, repeats, limits, busy threads, drain. All functions may be called from any thread and
+/// awaited on any executor of the caller. While the server is not serving (see server::start and
+/// server::request_stop) they return errc::draining.
 class run_control {
 public:
     /// All must outlive it.
@@ -44,7 +44,7 @@ public:
     run_control(const run_control&) = delete;
     run_control& operator=(const run_control&) = delete;
 
-    /// Starts a run. When it returns, the input is stored and the run goes on by itself: it needs
+    /// Starts a run. When it returns, the input is stored and the run continues by itself. It needs
     /// no reader, and a client may attach to it. Failures as for POST /agui.
     [[nodiscard]] boost::asio::awaitable<result<ordered_run>> start(run_order order);
 
@@ -53,8 +53,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     stop(session::thread_key thread, std::optional<std::string> run_id = std::nullopt);
 
-    /// Returns the run's record once it has ended. errc::not_found. Cancelling the caller does not
-    /// end the wait.
+    /// Returns the run's record once it has ended. errc::not_found: there is no such run.
+    /// Cancelling the caller does not end the wait.
     [[nodiscard]] boost::asio::awaitable<result<session::run_record>>
     wait(session::thread_key thread, std::string run_id);
 
@@ -63,18 +63,19 @@ public:
 
     // For the server.
 
-    /// From this call on, runs are started on these executors, in turn.
+    /// Starts accepting calls, whose runs are started on these executors in turn.
     void open(std::vector<boost::asio::any_io_executor> executors);
-    /// Calls that are under way keep their executor's thread running until they have returned.
+    /// Stops accepting calls. Calls in progress keep their executor's thread running until they
+    /// have returned.
     void close();
 
 private:
-    /// Where a call runs; its thread does not end before the call has.
+    /// Where a call runs. Its thread stays until the call has ended.
     struct place {
         boost::asio::any_io_executor executor;
         boost::asio::executor_work_guard<boost::asio::any_io_executor> work;
     };
-    [[nodiscard]] std::optional<place> next_place(); ///< nullopt: closed.
+    [[nodiscard]] std::optional<place> next_place(); ///< nullopt if closed.
     [[nodiscard]] boost::asio::awaitable<result<ordered_run>> start_here(run_order order);
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     stop_here(session::thread_key thread, std::optional<std::string> run_id);
@@ -85,9 +86,9 @@ private:
 
     run_service& runs_;
     input_parser& parser_;
-    memory_budget& memory_; ///< For inputs.
+    memory_budget& memory_; ///< Budget for inputs.
     mutex mutex_;
-    /// Empty: closed.
+    /// Empty if closed.
     std::vector<boost::asio::any_io_executor> executors_ AGUI_GUARDED_BY(mutex_);
     std::size_t next_ AGUI_GUARDED_BY(mutex_) = 0;
 };

@@ -54,20 +54,22 @@ using steady = std::chrono::steady_clock;
 namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-/// For replies that are on their way when the last run has ended.
+/// Time for replies in progress when the last run has ended.
 constexpr std::chrono::seconds closing_time{3};
 constexpr std::chrono::minutes log_drop_period{10};
-constexpr std::chrono::minutes wrong_token_period{1}; ///< That of wrong_tokens::sweep().
-// How often runs are looked for that other processes have lost: they must have ended five seconds
-// after their lease.
+constexpr std::chrono::minutes wrong_token_period{1}; ///< Period of wrong_tokens::sweep().
+// Interval of the search for runs lost by other processes, which must end within five seconds after
+// their lease.
 constexpr std::chrono::seconds lost_run_period{2};
 /// MCP servers that take longer to list their tools do not hold up the others' clients.
 constexpr std::chrono::seconds mcp_start_wait{5};
-/// Two ids and room to spare: whatever else is going on, a stop is read from the reserve.
+/// Two ids and room to spare. Small enough to use the memory reserve, so that a stop can always be
+/// read.
 constexpr std::size_t max_cancel_bytes = 16U << 10U;
-/// A conversation is in memory several times while a reply is made of it.
+/// Limited, because a reply keeps several copies of a conversation in memory.
 constexpr std::size_t large_replies_at_once = 1;
-// Of those that wait for it: each holds a connection, and whoever comes last waits for all of them.
+// Queue length for large replies. Limited, because each holds a connection, and the last waits for
+// all others.
 constexpr std::size_t large_replies_waiting = 64;
 constexpr std::size_t peer_secret_bytes = 32;
 
@@ -110,28 +112,28 @@ struct server::impl {
 
     connection_places places;
     memory_limits bounds;
-    memory_budget memory; ///< Before everything that counts against it.
+    memory_budget memory; ///< Before all members that count against it.
     memory_queue large_bodies{memory};
     address_shares unfinished;
     bulkhead large_replies{large_replies_at_once, large_replies_waiting};
 
-    // Destroyed in reverse: whoever uses the contexts goes before them.
+    // Destroyed in reverse order: users of the contexts before the contexts.
     std::unique_ptr<logger> own_log;
     logger& log;
     refused_origins refused;
     room_log no_room;
     bearer_token token;
-    const std::string peer_secret; ///< What other gateways show.
+    const std::string peer_secret; ///< The secret that other gateways must present.
     bearer_token peer_token;
     wrong_tokens wrong;
     uuid_ids ids;
-    peer_streams streams; ///< That other gateways read here.
+    peer_streams streams; ///< Streams that other gateways read here.
     std::vector<std::unique_ptr<io_thread>> threads;
     std::shared_ptr<session::store> store;
-    heavy_work heavy; ///< After the contexts, which its work resumes on.
+    heavy_work heavy; ///< After the contexts, because its work resumes on them.
     provider_map providers;
     input_parser parser;
-    std::unique_ptr<peer_client> peers; ///< Null: no other process uses the store.
+    std::unique_ptr<peer_client> peers; ///< Null if no other process uses the store.
     part_links links;                   ///< Set once the server's own address is known.
     run_service runs;
     run_control control;
@@ -145,18 +147,19 @@ struct server::impl {
     std::unique_ptr<asio::steady_timer> wrong_timer;
 
     std::atomic<bool> draining{false};
-    bool stopping = false;     ///< Used on the first I/O thread.
-    bool is_announced = false; ///< The same: others know where this gateway can be asked.
+    bool stopping = false; ///< Used on the first I/O thread.
+    /// Also used there. Set while other gateways know this one's address.
+    bool is_announced = false;
     bool started = false;
 
     agui::mutex mutex;
     condition changed;
     bool drained AGUI_GUARDED_BY(mutex) = false;
     std::size_t threads_running AGUI_GUARDED_BY(mutex) = 0;
-    bool closed = false; ///< Used by the thread that waits.
+    bool closed = false; ///< Used by the thread that calls wait().
 
     agui::mutex reload_mutex; ///< One reload() at a time.
-    /// Where SIGHUP reads files, which may take long; null: it is not handled.
+    /// Thread on which SIGHUP reads files, which may take long. Null if SIGHUP is not handled.
     std::unique_ptr<asio::thread_pool> reader;
 };
 
@@ -177,11 +180,11 @@ server::impl::impl(config what, server_options given)
       options(std::move(given)),
       // Connection limits.
       places(make_place_limits(settings, descriptor_limit())),
-      // What may be held in memory.
+      // Memory limits.
       bounds(make_memory_limits(settings.server)),
       memory(bounds.budget, bounds.reserve),
       unfinished(bounds.unfinished),
-      // Where log lines go.
+      // Logging.
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
       refused(log),
@@ -197,7 +200,7 @@ server::impl::impl(config what, server_options given)
       heavy(&memory),
       // Model servers.
       providers(make_providers(settings, options, &heavy)),
-      // What reads requests.
+      // Parsing of requests.
       parser(make_input_limits(settings), heavy),
       // Other gateways.
       peers(
@@ -211,7 +214,7 @@ server::impl::impl(config what, server_options given)
                 )
               : nullptr
       ),
-      // Runs. Of the tools, only those of MCP servers change from here on.
+      // Runs. From here on, only the tools of MCP servers change.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
            log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
@@ -219,9 +222,9 @@ server::impl::impl(config what, server_options given)
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
-      // What can be asked for.
+      // Routes.
       routes(settings.server.base_path, make_routes()),
-      // What every connection needs.
+      // Services of every connection.
       services{
           routes,
           make_access(settings),
@@ -323,7 +326,7 @@ std::vector<route> server::impl::make_routes() {
             table.push_back(std::move(one));
         }
     }
-    // A page is loaded without a token; what it may do needs one all the same.
+    // Pages load without a token, but their requests to other routes need one.
     if (!settings.server.static_dir.empty()) {
         table.push_back(
             {.method = "GET",
@@ -345,7 +348,7 @@ std::vector<route> server::impl::make_routes() {
     return table;
 }
 
-// Everything that runs beside the connections ends by itself during a stop; an exception is a bug.
+// Starts a job beside the connections. It must end by itself during a stop; an exception is a bug.
 template <class Job>
 void server::impl::spawn(std::string_view what, Job job) {
     asio::co_spawn(
@@ -369,7 +372,7 @@ void server::impl::run_thread(io_thread& one) {
             one.context.run();
             break;
         } catch (const std::exception& error) {
-            // The last boundary: one handler has failed, the others are served on.
+            // The last boundary: if one handler fails, the others continue.
             log.log(log_level::critical, "unexpected exception", {{"error", error.what()}});
         }
     }
@@ -378,7 +381,7 @@ void server::impl::run_thread(io_thread& one) {
     changed.notify_all();
 }
 
-/// Tells other gateways where this one can be asked.
+/// Tells other gateways the address of this one.
 asio::awaitable<void> server::impl::announce() {
     const std::uint16_t port = door->endpoint().port();
     const std::string url = effective_peer_url(settings.server, port, store->local_address());
@@ -395,12 +398,12 @@ asio::awaitable<void> server::impl::announce() {
     }
 }
 
-/// What is done before the first connection is accepted.
+/// Runs before the first connection is accepted.
 asio::awaitable<void> server::impl::prepare() {
     if (peers) {
         co_await announce();
     }
-    // First, because messages that were left in queues are answered with these tools.
+    // First, because messages left in queues are answered with these tools.
     co_await mcp->start(mcp_start_wait);
     co_await runs.recover();
 }
@@ -425,7 +428,7 @@ void server::impl::begin_stop() {
     }
 }
 
-// The way down: runs, then connections, then the threads, which end when nothing is left to do.
+// Ends runs, then connections, then the threads, which end when no work is left.
 asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
     co_await runs.drain(deadline);
     co_await mcp->stop();
@@ -452,7 +455,7 @@ asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
 asio::awaitable<void> server::impl::drop_old_logs() {
     using std::chrono::milliseconds;
     const auto age = std::chrono::duration_cast<milliseconds>(settings.session.log_age).count();
-    // Until their links have expired, which they do at the end of a day.
+    // Kept until their links have expired, at the end of a day.
     const auto attached =
         std::chrono::duration_cast<milliseconds>(settings.session.link_age + std::chrono::hours(24))
             .count();
@@ -512,7 +515,7 @@ void server::impl::watch_signals() {
         if (ec) {
             return;
         }
-        watch_signals(); // First: a drain with nothing to wait for ends the watch at once.
+        watch_signals(); // First, because a drain with nothing to wait for ends the watch at once.
         if (signal == SIGHUP) {
             asio::post(*reader, [this] { reload_from_source(); });
         } else {
@@ -529,7 +532,8 @@ void server::impl::warn_of_weak_secrets() {
 
 server::impl::provider_list server::impl::providers_with_new_keys(const config& next) {
     provider_list made;
-    for (std::size_t i = 0; i < next.models.size(); ++i) { // The same models.
+    // The new configuration has the same models.
+    for (std::size_t i = 0; i < next.models.size(); ++i) {
         const model_config& model = next.models[i];
         if (model.provider == model_config::provider_kind::openai &&
             model.api_key.value != settings.models[i].api_key.value) {
@@ -651,7 +655,7 @@ std::uint16_t server::start() {
         self.watch_signals();
     }
 
-    // From here on there are threads, and so an end that has to be waited for.
+    // From here on there are threads, whose end must be awaited.
     self.started = true;
     {
         const std::lock_guard lock(self.mutex);
@@ -666,7 +670,7 @@ std::uint16_t server::start() {
     for (const auto& one : self.threads) {
         executors.emplace_back(one->context.get_executor());
     }
-    if (!self.draining) { // A signal may have come before.
+    if (!self.draining) { // A signal may have arrived before.
         self.control.open(std::move(executors));
     }
     self.spawn("old logs were not dropped", [&self] { return self.drop_old_logs(); });

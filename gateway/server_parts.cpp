@@ -64,7 +64,7 @@ std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
     return runner::make_openai_dialect(std::move(settings));
 }
 
-/// The ways in which a server may read a query value: with `+` as itself, and as a space.
+/// Adds both readings of a query value: with `+` as itself, and as a space.
 void add_decoded(std::vector<std::string>& to, const std::string& value) {
     std::string plus_kept = value;
     for (std::size_t at = 0; (at = plus_kept.find('+', at)) != std::string::npos;) {
@@ -163,7 +163,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     return entry;
 }
 
-/// With the values of header_env.
+/// Adds the values of header_env.
 header_list all_headers(header_list headers, const std::map<std::string, secret>& secret_headers) {
     for (const auto& [name, value] : secret_headers) {
         headers.emplace_back(name, value.value);
@@ -171,8 +171,8 @@ header_list all_headers(header_list headers, const std::map<std::string, secret>
     return headers;
 }
 
-/// What a program needs to run at all, besides what the configuration allows: nothing of ours that
-/// may be a secret.
+/// The minimal environment of a program, in addition to the configured variables. Holds none of
+/// this process's possible secrets.
 header_list basic_environment() {
     header_list variables;
     for (const char* const name :
@@ -338,7 +338,7 @@ make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy) {
         made.channel = [endpoint = *endpoint](boost::asio::any_io_executor executor) {
             return endpoint.channel(std::move(executor));
         };
-        // A configured header counts more than that of a request.
+        // A configured header takes precedence over a request's.
         const header_list configured = all_headers(server.headers, server.secret_headers);
         for (const std::string& name : server.pass_headers) {
             const bool taken = std::ranges::any_of(configured, [&](const auto& header) {
@@ -439,9 +439,9 @@ memory_limits make_memory_limits(const server_config& server) {
 }
 
 place_limits make_place_limits(const config& all, std::size_t descriptors) {
-    // Files of the store, sockets that are being accepted or answered, and what libraries open.
+    // Files of the store, sockets being accepted or answered, and files opened by libraries.
     constexpr std::size_t usual = 128;
-    constexpr std::size_t of_thread = 3; // What an io_context needs to wait.
+    constexpr std::size_t of_thread = 3; // Descriptors with which an io_context waits.
     constexpr std::size_t of_mcp_server = 4;
     place_limits limits;
     std::size_t others = usual + 3 * limits.reserve + of_mcp_server * all.tools.mcp_servers.size() +
@@ -488,7 +488,7 @@ std::vector<network> make_networks(const std::vector<std::string>& texts) {
     std::vector<network> networks;
     networks.reserve(texts.size());
     for (const std::string& text : texts) {
-        // Checked where the configuration was read.
+        // Validated when the configuration was read.
         networks.push_back(network::parse(text).value());
     }
     return networks;

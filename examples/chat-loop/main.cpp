@@ -38,7 +38,8 @@ std::string get_time() {
     return text;
 }
 
-// Each with its function, whose parameters say what the model is to give.
+// The tools, each with its function, whose parameters define the arguments that the model must
+// give.
 std::vector<runner::server_tool> tools() {
     return {
         runner::tool("get_time", "The current time in UTC.", get_time),

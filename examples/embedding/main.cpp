@@ -1,9 +1,9 @@
 // The gateway inside a C++ program, with three tools that are C++ functions:
 //
-//   get_time           is executed here; the model gets its result within the same run
-//   disk_space         is, too; it is a plain function that blocks, and has threads of its own
-//   change_background  says when it is called that the call is not for the server: the run ends,
-//                      the client of /agui executes it and posts the result
+//   get_time           runs here; the model gets its result within the same run
+//   disk_space         also runs here; a plain blocking function, with threads of its own
+//   change_background  hands the call to the client when it is called: the run ends, and
+//                      the client of /agui executes the call and posts the result
 //
 // usage: embedding-example [CONFIG.toml]
 //
@@ -47,12 +47,12 @@ models = ["main"]
 )";
 
 // A tool is a coroutine: it may wait (for a socket, a timer) without holding a thread. It gets the
-// call by value, because it may outlive the run that made it. The arguments are known to be a JSON
+// call by value, because it may outlive the run that made it. The arguments are always a JSON
 // object, but a model wrote its contents.
 awaitable<runner::tool_outcome> get_time(runner::tool_invocation call) {
     const auto* zone = call.arguments.if_contains("zone");
     if (zone != nullptr && *zone != "UTC") {
-        // An error is a result too: the model is told, and can try again.
+        // An error is a result too: the model sees it and can try again.
         co_return runner::tool_outcome{runner::tool_outcome::kind::error, "zone must be \"UTC\""};
     }
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -77,7 +77,7 @@ awaitable<runner::tool_outcome> change_background(runner::tool_invocation) {
     co_return runner::tool_outcome{runner::tool_outcome::kind::external, ""};
 }
 
-// `parameters` is a JSON Schema, as model servers want it.
+// `parameters` is a JSON Schema, which model servers require.
 runner::tool_definition define(std::string name, std::string description, json::value parameters) {
     return {std::move(name), std::move(description), std::move(parameters)};
 }
@@ -121,7 +121,7 @@ int run(const std::string& config_file) {
         return 2;
     }
 
-    boost::asio::thread_pool pool(2); // Before the server: its tools refer to it.
+    boost::asio::thread_pool pool(2); // Made before the server, whose tools refer to it.
     gateway::server_options options;
     options.tools = make_tools(pool);
     options.script_of = [](const gateway::model_config&) {

@@ -1,9 +1,9 @@
 // A C++ program that runs conversations itself, with a model that is its own code:
 //
 //   provider_of   the object that answers for a model with `provider = "custom"`
-//   observer      sees each event of each run, as a client would
+//   observer      sees each event of each run, like a client
 //   runs()        starts a run and waits for its end; run_control.hpp has the rest: list, stop
-//   store()       what was said, after the run
+//   store()       the conversation, after the run
 //
 // usage: own-model-example [TEXT]
 //
@@ -62,7 +62,7 @@ public:
     }
 };
 
-// Called on the threads of the server, for all runs: it must not block for long.
+// Called on the threads of the server, for all runs, so it must not block for long.
 void print_event(const gateway::observed_event& event) {
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
@@ -75,7 +75,7 @@ asio::awaitable<void> converse(gateway::server& server, std::string text) {
         {"runId", "r1"},
         {"messages", json::array{json::object{{"id", "m1"}, {"role", "user"}, {"content", text}}}},
     };
-    // Errors are values: agui::failure has a code and a text that says what would be right.
+    // Errors are values: agui::failure has a code and a text with the expected input.
     const auto started = co_await server.runs().start({.input = json::serialize(input)});
     if (!started) {
         throw std::runtime_error(started.error().detail);

@@ -1,6 +1,6 @@
 // A C++ program with a plugin: code that takes part in each turn of each agent.
 //
-//   on_turn_start       begins something, and returns what undoes it
+//   on_turn_start       begins something, and returns its clean-up
 //   on_before_request   edits the request: instructions, messages, tools, parameters
 //   on_message_append   changes a message before it is stored
 //
@@ -52,7 +52,7 @@ class house_rules final : public runner::plugin {
 public:
     asio::awaitable<runner::turn_clean_up> on_turn_start(runner::plugin_turn& turn) override {
         std::cout << "a turn of agent " << turn.agent_id << " begins\n";
-        // Run last in, first out, whatever happens to the turn.
+        // Clean-ups run last in, first out, whatever happens to the turn.
         co_return []() -> asio::awaitable<void> {
             std::cout << "the turn was cleaned up\n";
             co_return;
@@ -85,7 +85,7 @@ public:
     }
 };
 
-// The model: it calls the tool, then tells its result, and more than it should.
+// The model: it calls the tool, then reports its result, and more than it should.
 class gambler final : public runner::model_provider {
 public:
     asio::awaitable<runner::model_outcome>

@@ -23,11 +23,11 @@ namespace agui::gateway {
 /// destroyed without begin_run(), nothing was stored.
 struct accepted_run {
     std::shared_ptr<event_log> log;
-    /// Of the run whose events these are. A request that repeats another one by its idempotency key
-    /// has asked for a different id.
+    /// Id of the run whose events are in `log`. It differs from the id in the request if the
+    /// request repeats another one by its idempotency key.
     std::string run_id;
 
-    /// What begin_run() needs, in the order in which it was acquired; it is released in reverse.
+    /// State for begin_run(), in the order of acquisition; it is released in reverse order.
     struct admitted {
         std::shared_ptr<run_core> core;
         boost::asio::any_io_executor executor; ///< The executor of the run.
@@ -37,35 +37,39 @@ struct accepted_run {
         const agent_entry* agent = nullptr;
         std::string digest;
         conversation_key place;
-        /// The thread as it was when the request came; nullopt: there was none, or it was not read.
+        /// The thread when the request arrived. Empty if it did not exist or was not read.
         std::optional<session::thread_record> thread;
         bool is_thread_read = false;
-        memory_share thread_memory; ///< What `thread` takes, until the run has begun.
+        memory_share thread_memory; ///< Memory of `thread` until the run has begun.
         std::unique_ptr<run_registry::arrival> arrival;
-        std::unique_ptr<run_registry::turn> key_turn; ///< Null: there is no idempotency key.
+        std::unique_ptr<run_registry::turn> key_turn; ///< Null without an idempotency key.
         std::unique_ptr<run_registry::turn> id_turn;
-        /// Of the thread, until the run has begun. Null: the requests of a thread do not line up.
+        /// The thread's turn, held until the run has begun. Null unless new messages supersede
+        /// active runs: otherwise requests for one thread need not begin in order.
         std::unique_ptr<run_registry::turn> thread_turn;
         std::unique_ptr<run_registry::admission> admission;
-        /// The thread, once the request has it. Whoever fails then must release it.
+        /// The lease of the thread, once acquired. Code that fails afterwards must release it.
         session::lease_ptr held;
 
         // With run_settings::queue:
 
-        /// The request itself, which an earlier process has left in the thread's queue.
+        /// The stored request, if it is already in the thread's queue, for example from an earlier
+        /// process.
         std::optional<session::queued_request> queued;
-        /// With it: of the queue, so that no run takes it unseen. Null once it waits.
+        /// Held with `queued`, so that no run takes the queued request unnoticed. Null once the
+        /// request waits.
         std::unique_ptr<run_registry::turn> queue_turn;
-        /// The queue held requests when the store was looked at.
+        /// The store's queue of the thread held other requests.
         bool others_queued = false;
-        /// The process in which they wait, if it is another one; 0: none, or not known.
+        /// Gateway number of the other process in which the first of them waits; 0 if there is none
+        /// or it is unknown.
         std::int64_t queue_gateway = 0;
-        /// Set while it waits in the queue: its run takes the messages of all that wait.
+        /// Set while the request waits in the queue. Its run takes all waiting messages.
         std::shared_ptr<waiting_run> waiting;
-        /// Set once its run has taken the messages of requests in the queue.
+        /// Set once its run has taken messages from the queue.
         std::shared_ptr<queue_pass> pass;
     };
-    /// Null: the request repeats a run, and `log` is that run's, so there is nothing to begin.
+    /// Null if the request repeats a run: `log` is then that run's, and there is nothing to begin.
     std::unique_ptr<admitted> to_begin;
 };
 

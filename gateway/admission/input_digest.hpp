@@ -5,8 +5,8 @@
 
 namespace agui::gateway {
 
-/// SHA-256 of a request's canonical JSON, as lower-case hexadecimal: enough to recognise a repeat
-/// (P6) without keeping what the client sent.
+/// SHA-256 of a request's canonical JSON, as lower-case hexadecimal: enough to recognize a repeat
+/// (P6) without keeping the client's body.
 [[nodiscard]] std::string input_digest(std::string_view canonical_json);
 
 } // namespace agui::gateway

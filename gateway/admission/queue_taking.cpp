@@ -14,19 +14,17 @@ namespace agui::gateway {
 queue_taking::queue_taking(accepted_run::admitted& request)
     : request_(request), core_(*request.core), store_(core_.store_of(request.place)) {}
 
-// The messages that wait become those of this request: if it is itself one that waits, or if it
-// answers all open calls and nobody waits, which is so after a restart.
 boost::asio::awaitable<result<void>> queue_taking::take() {
     if (!request_.waiting && !may_take_abandoned()) {
         co_return result<void>();
     }
-    // Until the run is active: then the queue no longer has what it takes.
+    // Held until the run is active, because the taken messages leave the queue only then.
     turn_ = co_await core_.registry.take_turn(request_.place, "queue");
     own_messages_ = request_.waiting ? 0 : request_.what.input.messages.size();
     co_return co_await take_messages();
 }
 
-// May be repeated: other processes may withdraw what was taken until the run is stored.
+// May be repeated: until the run is stored, other processes may withdraw taken messages.
 boost::asio::awaitable<result<void>> queue_taking::take_messages() {
     translator::run_input& input = request_.what.input;
     input.messages.erase(
@@ -61,7 +59,7 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
     std::set<std::string, std::less<>> ids;
     for (session::queued_request& each : taken_) {
         for (session::message& message : each.messages) {
-            // Somebody may have sent a message again, in another request.
+            // A client may have sent the same message in two requests.
             if (ids.insert(message.id).second) {
                 input.messages.push_back(std::move(message));
             }
@@ -70,8 +68,8 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
     co_return result<void>();
 }
 
-// The same request may have become a run in another process while this one, or one that has
-// been killed since, put it into the queue.
+// Leaves out requests that have become a run in another process while this process, or one that was
+// killed since, queued them.
 boost::asio::awaitable<result<void>>
 queue_taking::leave_out_begun(std::vector<session::queued_request>& queued) {
     if (!store_.is_shared()) {
@@ -115,7 +113,8 @@ bool queue_taking::may_take_abandoned() const {
     std::set<std::string_view> answered;
     for (const session::message& each : messages) {
         if (each.role == session::role::user) {
-            return false; // With history, the place of what is new is not certain.
+            // In a request with history, the place of the new messages is not certain.
+            return false;
         }
         answered.insert(each.tool_call_id);
     }

@@ -16,16 +16,17 @@
 
 namespace agui::gateway {
 
-/// True: a queued message whose run could not begin for that reason stays in the queue.
+/// Returns true if a queued message stays in the queue after its run failed to begin with this
+/// error.
 [[nodiscard]] inline bool may_succeed_later(errc code) noexcept {
     return code == errc::store_unavailable || code == errc::internal || code == errc::overloaded ||
            code == errc::lease_lost;
 }
 
-/// What a run that is about to begin takes from its thread's queue: the messages that wait become
-/// those of its request, if the request is itself one that waits, or if it answers all open calls
-/// and nobody waits, which is so after a restart. Exists until the run is active: then the queue no
-/// longer has what it takes. On the request's executor.
+/// Moves queued messages of a thread into a request whose run is about to begin. Does so if the
+/// request itself waits in the queue, or if it answers all open calls and no request waits in this
+/// process, as after a restart. Must exist until the run is active, because the messages leave the
+/// queue only then. Used on the request's executor.
 class queue_taking {
 public:
     /// The request must outlive it. Its thread must have been read before take() is called.
@@ -34,10 +35,11 @@ public:
     /// Sets admitted::pass if the run takes anything. errc::not_found: the request's own message is
     /// no longer in the queue; then nothing was taken.
     [[nodiscard]] boost::asio::awaitable<result<void>> take();
-    /// To be called after errc::conflict: other processes may have withdrawn what was taken.
+    /// To be called after errc::conflict: other processes may have withdrawn taken messages.
     [[nodiscard]] boost::asio::awaitable<result<void>> take_again();
 
-    /// What taking it changes in the store.
+    /// Adds the removal of the taken requests from the queue, and the records of those that the run
+    /// answers.
     void add_to(session::changes& change, unix_ms now) const;
 
 private:
@@ -49,8 +51,9 @@ private:
     accepted_run::admitted& request_;
     run_core& core_;
     session::store& store_;
-    std::unique_ptr<run_registry::turn> turn_; ///< Null: it takes nothing from the queue.
-    std::size_t own_messages_ = 0;             ///< Of the request's messages, those not from there.
+    std::unique_ptr<run_registry::turn> turn_; ///< Null if nothing is taken from the queue.
+    /// Number of the request's messages that are not from the queue.
+    std::size_t own_messages_ = 0;
     std::vector<session::queued_request> taken_; ///< In order.
 };
 

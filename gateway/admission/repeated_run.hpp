@@ -10,12 +10,12 @@
 
 namespace agui::gateway {
 
-/// The failure of a request that repeats a runId, or an idempotency key, with another body.
+/// The failure of a request that reuses a runId or an idempotency key with another body.
 [[nodiscard]] failure used_otherwise(bool by_key);
 
-/// For a request that was admitted, but whose run another process has begun in the meantime: lets
-/// `log`, which is empty, be that run's log (P6). errc::run_id_reused: it was begun with another
-/// body. errc::thread_busy: it is not a run yet. The arguments must outlive the await.
+/// Makes the empty `log` the log of a run that another process has begun since this request was
+/// admitted (P6). errc::run_id_reused: it was begun with another body. errc::thread_busy: it is not
+/// a run yet. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<void>>
 read_repeated(const accepted_run::admitted& request, const std::shared_ptr<event_log>& log);
 

@@ -11,7 +11,7 @@ namespace agui::gateway {
 
 namespace {
 
-// Enough to recognise a name; a client may send any.
+// Enough to recognize a name; clients may send any length.
 constexpr std::size_t name_bytes_max = 64;
 
 } // namespace

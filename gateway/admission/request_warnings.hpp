@@ -7,9 +7,9 @@
 
 namespace agui::gateway {
 
-/// Logs which parts of a request have no effect. A client sends the same ones each time: of unknown
-/// members, `resume` entries and models there is one line per name an hour (`told`). Everything
-/// that was left out of messages and tools is one line per request.
+/// Logs which parts of a request have no effect. Unknown members, `resume` entries and models get
+/// one line per name an hour (`told`), because clients repeat them. Parts left out of messages and
+/// tools get one line per request.
 void warn_of_ignored_parts(
     logger& log, warned_names& told, const translator::run_input& input, const agent_entry& agent
 );

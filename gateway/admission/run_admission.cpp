@@ -23,10 +23,9 @@
 namespace agui::gateway {
 
 result<void> hold_thread(accepted_run::admitted& request) {
-    // Most threads are small; they are not counted, so that they are served while the budget is
-    // full.
+    // Threads up to this size are not counted, so that most are served while the budget is full.
     constexpr std::size_t uncounted_bytes = 64U << 10U;
-    // As it was read, and as the run has it.
+    // The thread as read, and the run's copy.
     constexpr std::size_t copies_of_thread = 2;
     const std::uint64_t bytes = request.thread ? request.thread->bytes : 0;
     request.thread_memory = memory_share(request.core->services.memory, use_of(bytes));
@@ -44,7 +43,7 @@ struct repeated_run {
     bool by_key = false; ///< It was found by its idempotency key, not by its runId.
 };
 
-// Null: it repeats no request of this process that waits in the queue.
+// Returns null if it repeats no waiting request of this process.
 std::shared_ptr<waiting_run> find_waiting(const accepted_run::admitted& request) {
     const run_core& core = *request.core;
     const std::string& key = request.what.idempotency_key;
@@ -57,15 +56,15 @@ std::shared_ptr<waiting_run> find_waiting(const accepted_run::admitted& request)
     return key.empty() ? nullptr : core.queue.find_by_key(request.place, key);
 }
 
-// The other process that lets it wait; 0: none does.
+// The gateway number of the other process in which it waits; 0 if there is none.
 std::int64_t
 elsewhere(const accepted_run::admitted& request, const session::queued_request& waits) {
     const session::store& store = request.core->store_of(request.place);
     return waits.gateway == store.gateway_number() ? 0 : waits.gateway;
 }
 
-// What waits here is withdrawn, taken and found by this process alone. False: it is not as it was
-// read.
+// Makes this process the one in which the request waits, which alone may withdraw, take and find
+// it. Returns false if the queued request has changed since it was read.
 boost::asio::awaitable<result<bool>>
 take_over(const accepted_run::admitted& request, const session::queued_request& own) {
     session::store& store = request.core->store_of(request.place);
@@ -75,8 +74,8 @@ take_over(const accepted_run::admitted& request, const session::queued_request& 
     co_return co_await store.take_over_queued(own.number, own.gateway);
 }
 
-// Looks for what an earlier process has left in the thread's queue: this request, or others. If it
-// is this one, no run takes its messages until it waits (queue_turn).
+// Looks in the thread's stored queue for this request, or others, left by another process. If this
+// request is there, no run takes its messages until it waits (queue_turn).
 boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& request) {
     run_registry& registry = request.core->registry;
     const std::string& key = request.what.idempotency_key;
@@ -119,8 +118,9 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
             request.queued = std::move(*own);
             co_return result<void>();
         }
-        // It continues under the id that it was queued with, by which stops must reach it. With one
-        // turn at a time, because others may take them in another order.
+        // The request continues under the id with which it was queued, so that stops reach it. It
+        // releases one turn before it takes the next, because others may take them in another
+        // order.
         found_by_key = true;
         request.queue_turn.reset();
         request.id_turn.reset();
@@ -138,7 +138,7 @@ find_repeated(accepted_run::admitted& request) {
     session::store& store = core.store_of(request.place);
     const std::string& run_id = request.what.input.run_id;
     const std::string& key = request.what.idempotency_key;
-    // In the order in which a request goes from one to the next.
+    // Checked in the order in which a request moves from one place to the next.
     if (const auto waiting = find_waiting(request)) {
         const bool by_other_id = waiting->record.run_id != run_id;
         co_return repeated_run{{waiting->record, waiting->log, run_place::here}, by_other_id};
@@ -213,7 +213,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     translator::run_input& input = request.what.input;
     request.unanswered = session::calls_without_result(input.messages);
     request.place = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
-    // From here on stops reach it; earlier ones were kept for it.
+    // From here on stops reach the request; earlier ones were kept for it.
     request.arrival = core->registry.arrive(request.place, input.run_id, request.what.received);
     check_failpoint("admission.arrived");
     request.digest = request.what.digest.empty() ? input_digest(input.canonical)
@@ -252,7 +252,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         request.executor, core->store_of(request.place), core->settings.relaxed_durability,
         core->services.memory
     );
-    accepted.run_id = input.run_id; // Of a request in the queue it is known only now.
+    accepted.run_id = input.run_id; // For a request in the queue, it is known only here.
     check_failpoint("admission.admitted");
     co_return accepted;
 }

@@ -11,12 +11,12 @@
 
 namespace agui::gateway {
 
-/// Does what run_service::accept() promises.
+/// Implements run_service::accept().
 [[nodiscard]] boost::asio::awaitable<result<accepted_run>>
 accept_run(std::shared_ptr<run_core> core, requested_run what);
 
-/// Counts the thread that was read for a request, until its run counts it. errc::overloaded: there
-/// is no room; then the thread is dropped.
+/// Counts the memory of the thread that was read for a request, until its run counts it.
+/// errc::overloaded: there is no room; then the thread is dropped.
 [[nodiscard]] result<void> hold_thread(accepted_run::admitted& request);
 
 } // namespace agui::gateway

@@ -30,11 +30,11 @@ namespace agui::gateway {
 
 namespace {
 
-// How often a run is planned for a thread that changes meanwhile.
+// Limit of attempts to plan a run while its thread changes.
 constexpr int attempts_max = 8;
 
-// How many attachments a request may name: far above the few files that people attach. Each is a
-// read of the store while the run holds its thread. Further names count as unknown.
+// How many attachments a request may name: far more than people attach. Each is a read of the store
+// while the run holds its thread. Further names count as unknown.
 constexpr std::size_t attachments_read_max = 100;
 
 // The steps while the run holds its thread.
@@ -59,7 +59,7 @@ public:
                 errc::store_unavailable, "the thread's previous run is not over yet", {}, {}
             };
         }
-        // What is taken from the queue depends on the thread as it is now.
+        // The messages to take from the queue depend on the thread's current state.
         bool is_read_now = false;
         if (!request_.is_thread_read || request_.waiting || request_.others_queued) {
             if (const auto loaded = co_await load(); !loaded) {
@@ -77,9 +77,9 @@ public:
             if (stored) {
                 break;
             }
-            // The thread may have been read before this request held it. Then another run may have
-            // changed it, and a plan that does not fit it may fit what it is now. While it is held
-            // only its state may change, by a request that needs no run.
+            // If the thread was read before this request held it, another run may have changed it,
+            // and a new plan may fit. While the thread is held, only its state can change, by a
+            // request without a run.
             const bool is_conflict = stored.error().code == errc::conflict;
             if (!is_conflict && is_read_now) {
                 co_return stored.error();
@@ -144,7 +144,7 @@ private:
         co_return result<void>();
     }
 
-    // errc::conflict: the thread is not as it was read.
+    // errc::conflict: the thread has changed since it was read.
     boost::asio::awaitable<result<void>> plan_and_store(session::run_record& record) {
         const auto attached = co_await read_attachments();
         if (!attached) {
@@ -170,13 +170,13 @@ private:
         co_return result<void>();
     }
 
-    // The size of what planning and the search for attachments go through.
+    // Bytes that planning and the search for attachments go through.
     [[nodiscard]] std::size_t work_bytes() const noexcept {
         const std::uint64_t stored = request_.thread ? request_.thread->bytes : 0;
         return std::max<std::size_t>(request_.what.body_bytes, as_parsing(stored));
     }
 
-    // Maybe on a thread of heavy_work.
+    // May run on a thread of heavy_work.
     result<void> plan() {
         thread_ = session::thread_record();
         thread_.key = request_.place.thread;
@@ -184,8 +184,9 @@ private:
             thread_ = std::move(*request_.thread);
         }
         translator::run_input& input = request_.what.input;
-        if (!request_.what.only_new) { // `/chat/stream` keeps those of earlier requests.
-            // An earlier attempt may have completed it for the thread as it was then.
+        // `/chat/stream` keeps the tools and context of earlier requests.
+        if (!request_.what.only_new) {
+            // An earlier attempt may have completed it for an older state of the thread.
             if (!has_tools_) {
                 input.tools.reset();
             }
@@ -204,7 +205,7 @@ private:
         if (sends) {
             policy.client_history = *sends;
         }
-        if (request_.pass || request_.what.only_new) { // Only what is new is in the queue.
+        if (request_.pass || request_.what.only_new) { // The queue holds only new messages.
             policy.client_history = session::client_history::delta;
             policy.mode = session::history_mode::server;
         }
@@ -225,7 +226,7 @@ private:
         return check_size();
     }
 
-    // What one branch holds is never larger than the thread, however old links to it are.
+    // A branch's content never exceeds the thread's size, however old its links are.
     result<void>
     restore_parts(std::vector<session::message>& messages, std::vector<std::string>& warnings) {
         restored_memory_.shrink_to(0);
@@ -268,7 +269,7 @@ private:
         record.input_digest = request_.digest;
         record.idempotency_key = request_.what.idempotency_key;
         record.protocol = translator::to_string(input.projection);
-        // As RUN_STARTED says, which who waits has been shown.
+        // The time that a waiting client saw in RUN_STARTED.
         record.started_at = request_.waiting ? request_.waiting->record.started_at : now_;
         return record;
     }
@@ -305,8 +306,8 @@ private:
     const bool has_context_;
     session::history_plan plan_;
     session::parts_by_digest attached_;
-    std::set<std::string> asked_for_; // Digests that the store was asked for.
-    // Until the run has begun, as the request's own.
+    std::set<std::string> asked_for_; // Digests requested from the store.
+    // Held until the run has begun, like the request's own memory.
     memory_share attached_memory_{core_.services.memory};
     memory_share restored_memory_{core_.services.memory};
     unix_ms now_ = 0;
@@ -343,7 +344,7 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
         core.store_of(request.place).release(request.held);
     }
     if (core.settings.queue) {
-        core.registry.wake(request.place); // From now on messages can be stored for the thread.
+        core.registry.wake(request.place); // From here on messages can be stored for the thread.
     }
     if (request.pass && !thrown && begun) {
         boost::asio::co_spawn(
@@ -352,12 +353,12 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
         );
     } else if (request.pass) {
         if (request.waiting && !thrown && begun.error().code == errc::lease_lost) {
-            // Nobody is refused for that: all go on waiting.
+            // No request is refused for a lost lease: all continue to wait.
             core.queue.put_back(request.place, *request.pass);
             request.pass.reset();
             co_return begun;
         }
-        // What can never succeed leaves the queue, so that later messages are answered.
+        // Messages that can never succeed leave the queue, so that later ones are answered.
         if (!thrown && !may_succeed_later(begun.error().code)) {
             for (const std::int64_t number : request.pass->numbers) {
                 (void)co_await core.store_of(request.place).withdraw(request.place.thread, number);

@@ -13,7 +13,7 @@ namespace agui::gateway {
 
 /// Starts a run whose record is stored and which holds its thread. The registry keeps it until it
 /// has ended; a stop of the request becomes a stop of the run. `missing`: as for live_run::start().
-/// Throws if the run cannot start: all who waited for it have then been released, and it still
+/// Throws if the run cannot start. Callers waiting for it have then been released, but it still
 /// holds its thread. Called on the request's executor.
 std::shared_ptr<live_run> launch_run(
     accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,

@@ -56,8 +56,8 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
     }
 }
 
-// A client sends `{}` as long as it knows no state, such as after a reload. Only one that always
-// sends everything means it.
+// A client sends `{}` while it knows no state, for example after a reload. `{}` counts as a state
+// only from a client that always sends everything.
 bool says_state(const json_text& state, const session::history_policy& policy) {
     return !state.is_empty_object() || policy.client_history == session::client_history::full ||
            policy.mode == session::history_mode::client;
@@ -74,7 +74,7 @@ auto find_model(const agent_entry& agent, std::string_view name) {
                  });
 }
 
-// The model is asked first; an agent with fallbacks falls back to its own models.
+// The chosen model is asked first; an agent with fallbacks then falls back to its own models.
 void choose_model(
     chosen_agent& chosen, const agent_entry& agent, const std::string& name, logger& log,
     const std::string& run_id
@@ -105,9 +105,10 @@ void append_paragraph(std::string& text, std::string_view more) {
     text.append(more);
 }
 
-// The element of a thread's context that holds what forwardedProps said for the instructions. It is
-// beside the entries, because it counts like them: for a user turn, whose later requests may only
-// answer calls. No request can write it: of its entries, two members are taken.
+// The element of a thread's context that holds the values of forwardedProps for the instructions.
+// It is stored beside the entries because, like them, it applies to a whole user turn, whose later
+// requests may only answer calls. Requests cannot write it, because only two members of their
+// entries are stored.
 constexpr std::string_view props_member = "forwardedProps";
 
 const boost::json::object* props_of(const boost::json::value& element) {
@@ -120,7 +121,8 @@ const boost::json::object* props_in(const boost::json::array& context) {
     return context.empty() ? nullptr : props_of(context.back());
 }
 
-// A request without context goes on with that of the thread. nullopt: the thread's context stays.
+// The thread's context after the request; nullopt if it does not change. A request without context
+// keeps the thread's entries.
 std::optional<boost::json::array> context_after(
     const translator::run_input& input, const boost::json::array& before, bool new_user_turn
 ) {
@@ -150,7 +152,7 @@ std::optional<boost::json::array> context_after(
     return context;
 }
 
-// When the user spoke last on the branch that the run continues.
+// Time of the last user message on the branch that the run continues.
 unix_ms time_of_turn(const session::thread_record& thread) {
     session::node_index at =
         thread.head < thread.branches.size() ? thread.branches[thread.head].tip : session::no_node;
@@ -161,10 +163,10 @@ unix_ms time_of_turn(const session::thread_record& thread) {
         }
         at = node.parent;
     }
-    return 0; // Nobody has spoken: then no model is asked.
+    return 0; // There is no user message, so no model is asked.
 }
 
-// The same in every run of a user turn: so a provider's prompt cache remains of use.
+// The same in every run of a user turn, so that a provider's prompt cache stays useful.
 std::string instructions_of(const agent_entry& agent, const session::thread_record& thread) {
     session::prompt_values values;
     values.user = thread.key.principal;
@@ -186,8 +188,8 @@ bool answers_pending_call(
     });
 }
 
-// Whether the tool messages at the end, or before the last user messages, answer external calls
-// that this thread has or that the client has made itself.
+// Returns true if the tool messages at the end, or before the last user messages, answer external
+// calls of this thread or calls that the client has made itself.
 bool ends_in_answers(const translator::run_input& input, const session::thread_record& thread) {
     const auto is_beside = [](const session::message& each) {
         return session::is_user(each) || session::is_system(each);
@@ -216,8 +218,8 @@ bool ends_in_answers(const translator::run_input& input, const session::thread_r
     });
 }
 
-// A model that calls a tool of the caller for ever is warned as with a tool of the server. Stored
-// with the result, so that later requests say the same. By the result's message id.
+// Loop warnings for the caller's tools, as for the server's, by the result's message id. They are
+// stored with the result, so that later requests repeat them.
 text_map<std::string> warnings_of_loops(
     const session::history_plan& plan, const session::thread_record& thread,
     const runner::turn_limits& limits
@@ -241,7 +243,7 @@ text_map<std::string> warnings_of_loops(
     return found;
 }
 
-// For a message without an id.
+// Makes the id of a message without one.
 std::string message_id(const translator::run_input& input, std::size_t index) {
     return input.run_id + ":" + std::to_string(index);
 }
@@ -280,7 +282,8 @@ result<std::vector<runner::tool_definition>> external_tools(
         if (configured.always || listed) {
             offered.push_back(configured.definition);
         }
-        names.insert(configured.definition.name); // The configuration's definition counts.
+        // The configuration's definition takes precedence.
+        names.insert(configured.definition.name);
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
         runner::tool_definition& tool = given[i];
@@ -399,8 +402,8 @@ chosen_agent agent_of(
     if (!agent.prompt.constant()) {
         chosen.settings.instructions = instructions_of(agent, thread);
     }
-    // What the application says is data (P10): it is delimited, and it becomes system text only if
-    // the configuration says so.
+    // The application's text is data (P10): it is delimited, and becomes system text only if
+    // configured.
     const auto put = [&chosen](context_place place, std::string_view text) {
         append_paragraph(
             place == context_place::user ? chosen.settings.context : chosen.settings.instructions,

@@ -23,9 +23,9 @@ namespace agui::gateway {
 /// absent: the values of the turn apply.
 void complete_input(translator::run_input& input, const session::thread_record& thread);
 
-/// The caller's tools that this run offers to the model: those of the configuration, then those of
-/// the request or, if it has no `tools`, those last offered on the thread. A tool with the name of
-/// a server tool is left out or, if the settings say so, refused with errc::tool_name_clash.
+/// The caller's tools that this run offers to the model: the configured ones, then the request's
+/// or, if it has no `tools`, the ones last offered on the thread. A tool with the name of a server
+/// tool is left out or, if the settings say so, refused with errc::tool_name_clash.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input, const session::thread_record& thread, logger& log
@@ -38,9 +38,8 @@ void complete_input(translator::run_input& input, const session::thread_record& 
     const translator::run_input& input
 );
 
-/// The user messages at the end of a request that its thread does not have, with ids: what waits if
-/// the thread is busy. Empty: the request is not one that could wait, such as one that also answers
-/// a call.
+/// The new user messages at the end of a request, with ids: they are queued if the thread is busy.
+/// Empty if the request may not wait, for example because it also answers a call.
 [[nodiscard]] std::vector<session::message> messages_to_queue(
     const translator::run_input& input, const std::optional<session::thread_record>& thread
 );
@@ -48,16 +47,16 @@ void complete_input(translator::run_input& input, const session::thread_record& 
 struct chosen_agent {
     runner::agent_settings settings;
     runner::model_provider* model = nullptr;
-    std::vector<runner::model_choice> fallbacks; ///< As runner::run_request::fallbacks.
+    std::vector<runner::model_choice> fallbacks; ///< See runner::run_request::fallbacks.
 };
 
-/// True if a request that asks for this model is answered by it: the agent lets requests choose it,
-/// or it is the agent's own.
+/// Returns true if a request for this model gets it: the agent lets requests choose it, or it is
+/// the agent's own.
 [[nodiscard]] bool can_use_model(const agent_entry& agent, std::string_view name);
 
-/// The agent for this request: with the model that the request names (if it may, and that model is
-/// configured), the parameters that it may set, its instructions with the values of this user turn,
-/// and the thread's `context` and state, where it is given them. `thread` holds the request's
+/// The agent for this request. Its model and parameters are the request's where the request may set
+/// them and the model is configured. Its instructions have the values of this user turn, and it
+/// gets the thread's `context` and state if configured. `thread` already holds the request's
 /// messages.
 [[nodiscard]] chosen_agent agent_of(
     const agent_entry& agent, const translator::run_input& input,
@@ -65,7 +64,7 @@ struct chosen_agent {
 );
 
 /// Completes the plan's change: session events, times, run ids, title, and the tools, context and
-/// state of the request. `policy` is the one that was used for the plan.
+/// state of the request. `policy` must be the plan's.
 void complete_change(
     session::history_plan& plan, const translator::run_input& input,
     const session::thread_record& thread, const agent_entry& agent,

@@ -12,9 +12,9 @@
 
 namespace agui::gateway {
 
-/// Something that happens once. When it has happened, all waiters continue, each on its own
-/// executor. Safe to use from any thread. A wait cannot be cancelled: code that waits for the end
-/// of something must also make it end. Must live until set() has returned.
+/// An event that happens once. All waiters then continue, each on its own executor. Safe to use
+/// from any thread. A wait cannot be cancelled, so a waiter must make sure that the event happens.
+/// Must live until set() has returned.
 class completion_event {
 public:
     void set() {

@@ -17,9 +17,9 @@ class event_source {
 public:
     /// The result of one read(). Owned by the reader, who may use `bytes` until the next read().
     struct batch {
-        std::string bytes;  ///< Whole events; empty: nothing new yet.
+        std::string bytes;  ///< Whole events. Empty if there is nothing new.
         bool ended = false; ///< Everything has been read, and nothing more will come.
-        /// Nothing more will come because there is no memory for it: the reader is to be cut off.
+        /// The reader is to be cut off, because there is no memory for more events.
         bool cut_off = false;
     };
 
@@ -31,26 +31,26 @@ public:
     /// counts as a reader. wait() will complete on `executor`.
     virtual void open(boost::asio::any_io_executor executor) = 0;
 
-    /// Fills `out` with what is new since the last call: about `max_bytes` at most, but no less
-    /// than one event if there is one.
+    /// Fills `out` with the events since the last call: about `max_bytes` at most, but no less than
+    /// one event if there is one.
     virtual void read(std::size_t max_bytes, batch& out) = 0;
 
-    /// Completes when read() would return something or wake() is called, or for no reason. One wait
+    /// Completes when read() would return something, when wake() is called, or spuriously. One wait
     /// at a time.
     [[nodiscard]] virtual boost::asio::awaitable<void> wait() = 0;
     /// Makes the current wait() complete.
     virtual void wake() = 0;
-    /// Called when the server ends the connection, because the reader is too slow or at shutdown:
-    /// the reader does not count as having left. May be called more than once.
+    /// Called when the server ends the connection, because the reader is too slow or at shutdown.
+    /// The reader then does not count as having left. May be called more than once.
     virtual void cut_off() noexcept = 0;
 
     /// The approximate number of bytes that are still to be read.
     [[nodiscard]] virtual std::size_t backlog_bytes() const = 0;
 
-    /// What is sent after a long silence, so that no proxy on the way takes the stream for dead.
-    /// Empty: nothing.
+    /// Bytes sent after a long silence, so that no proxy considers the stream dead. Empty if none
+    /// are sent.
     [[nodiscard]] virtual std::string_view heartbeat() const noexcept = 0;
-    /// How long such a silence is. Nullopt: as server.heartbeat_seconds says.
+    /// Length of that silence. nullopt if server.heartbeat_seconds applies.
     [[nodiscard]] virtual std::optional<std::chrono::milliseconds>
     heartbeat_period() const noexcept {
         return std::nullopt;

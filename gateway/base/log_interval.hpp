@@ -5,15 +5,14 @@
 
 namespace agui::gateway {
 
-/// For a log line about something that may happen often: at most one line per period. Used by one
-/// thread at a time.
+/// Limits a log line about a frequent event to one per period. Used by one thread at a time.
 class log_interval {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
     explicit log_interval(std::chrono::seconds period) : period_(period) {}
 
-    /// True: a line may be written now, and no other for one period.
+    /// Returns true if a line may be written. Then no other may be written for one period.
     [[nodiscard]] bool due(time_point now) {
         if (last_ && now - *last_ < period_) {
             return false;

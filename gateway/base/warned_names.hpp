@@ -13,9 +13,9 @@
 
 namespace agui::gateway {
 
-/// For warnings about names that clients send: one log line per kind and name an hour. Holds 256
-/// names at most, because clients can make names up: there is no line for one that does not fit.
-/// Safe to use from any thread.
+/// Limits warnings about names that clients send to one log line per kind and name an hour. Holds
+/// at most 256 names, because clients can make names up; further names get no line. Safe to use
+/// from any thread.
 class warned_names {
 public:
     using time_point = log_interval::time_point;

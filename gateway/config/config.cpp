@@ -244,12 +244,12 @@ config_result<config> load_config(const config_sources& sources) {
 
 namespace {
 
-/// As it stands in a URL.
+/// The address in URL form.
 std::string host_of(const boost::asio::ip::address& address) {
     return address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
 }
 
-/// The address that is listened on.
+/// The listen address.
 std::string listen_host(const server_config& server) {
     return host_of(parse_endpoint(server.listen).address());
 }
@@ -292,7 +292,8 @@ std::string effective_peer_url(
     if (address.is_unspecified()) {
         boost::system::error_code unreadable;
         address = boost::asio::ip::make_address(address_at_store, unreadable);
-        // Nobody is reached at an address of the other family, or of one link only.
+        // Other gateways cannot reach a link-local address, or one of a family that is not listened
+        // on.
         const bool is_other = address.is_v6() && (address.to_v6().is_link_local() ||
                                                   parse_endpoint(server.listen).address().is_v4());
         if (unreadable || address.is_loopback() || is_other) {

@@ -32,26 +32,27 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 /// A value from the environment or a file, and where it came from. Only the source is ever printed.
 struct secret {
     std::string value;
-    std::string environment; ///< The name of the variable; empty: it is not from there.
-    std::string file;        ///< The path; empty: it is not from there.
+    std::string environment; ///< Name of the variable. Empty if the value is from elsewhere.
+    std::string file;        ///< Path of the file. Empty if the value is from elsewhere.
 };
 
 struct server_config {
     std::string listen = "127.0.0.1:8080";
-    std::uint32_t threads = 0; ///< 0: one per core.
+    std::uint32_t threads = 0; ///< 0 means one per core.
     std::string base_path;
-    /// The URL at which clients reach base_path; empty: effective_public_url() decides.
+    /// The URL at which clients reach base_path. If empty, effective_public_url() decides.
     std::string public_url;
-    /// The URL at which other gateways reach base_path; empty: effective_peer_url() decides.
+    /// The URL at which other gateways reach base_path. If empty, effective_peer_url() decides.
     std::string peer_url;
-    std::string peer_ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
+    std::string peer_ca_file; ///< More trusted certificates (PEM); may be empty.
     std::string static_dir;
-    bool spa = false; ///< As static_settings::spa.
-    /// The Content-Security-Policy of the files of static_dir. nullopt: the default; empty: none.
+    bool spa = false; ///< See static_settings::spa.
+    /// The Content-Security-Policy of the files of static_dir: the default if nullopt, none if
+    /// empty.
     std::optional<std::string> csp;
     std::vector<std::string> cors_origins;
     bool cors_credentials = false;
-    std::vector<std::string> allowed_hosts; ///< Empty: effective_hosts() decides.
+    std::vector<std::string> allowed_hosts; ///< If empty, effective_hosts() decides.
     disconnect_policy on_disconnect;
     std::chrono::milliseconds heartbeat{15'000};
     std::chrono::milliseconds header{10'000};
@@ -68,17 +69,17 @@ struct server_config {
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};
     std::size_t max_body_bytes = 33'554'432;
-    /// Of bodies, logs and replies together; 0: effective_memory() decides.
+    /// Limit for bodies, logs and replies together. If 0, effective_memory() decides.
     std::size_t max_memory_bytes = 0;
-    /// Of one client's unfinished bodies; 0: four of the largest bodies. Has no key.
+    /// Limit for one client's unfinished bodies; 0 means four times max_body_bytes. Has no key.
     std::size_t max_unfinished_bytes = 0;
     std::vector<std::string> trusted_proxies; ///< Addresses and networks.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
-    std::size_t max_connections_per_address = 0; ///< 0: a quarter of max_connections.
-    std::chrono::milliseconds spare_idle{5'000}; ///< As place_limits::idle. Has no key.
+    std::size_t max_connections_per_address = 0; ///< 0 means a quarter of max_connections.
+    std::chrono::milliseconds spare_idle{5'000}; ///< See place_limits::idle. Has no key.
     std::size_t max_runs = 10'000;
-    std::size_t max_run_bytes = 64U << 20U; ///< Of one run's events, above which it is ended.
+    std::size_t max_run_bytes = 64U << 20U; ///< A run with more bytes of events is ended.
     std::size_t max_detached_runs = 1'000;
     std::size_t reader_buffer_bytes = 1'048'576;
     translator::input_limits input;
@@ -93,7 +94,7 @@ struct auth_config {
     secret token;
 };
 
-/// `on_busy`: what becomes of a user message for a thread that has an active run.
+/// `on_busy`: how a user message for a thread with an active run is handled.
 enum class busy_policy {
     reject,    ///< It is refused.
     enqueue,   ///< It waits for the thread's next run.
@@ -104,34 +105,34 @@ struct session_config {
     enum class store_kind { memory, sqlite, postgres };
     store_kind store = store_kind::sqlite;
     std::string sqlite_path = "agui.db";
-    std::string postgres_url; ///< Without a password, of the form that libpq reads.
-    secret store_password;    ///< `store_password_env` or `store_password_file`.
-    bool prepared = true;     ///< False: a pooler is in between that has no prepared statements.
+    std::string postgres_url;            ///< Without a password, of the form that libpq reads.
+    secret store_password;               ///< `store_password_env` or `store_password_file`.
+    bool prepared = true;                ///< False behind a pooler without prepared statements.
     std::chrono::milliseconds batch{25}; ///< How long a delta may wait for others (PostgreSQL).
     std::size_t store_connections = 8;
     std::chrono::seconds lease{30};
-    std::chrono::seconds store_wait{10}; ///< How long a call waits for a server that is away.
+    std::chrono::seconds store_wait{10}; ///< How long a call waits for an unreachable server.
     session::durability durability = session::durability::process;
     session::history_policy history; ///< on_partial and on_abandoned come from [tools].
     busy_policy on_busy = busy_policy::reject;
-    std::size_t queue_max = 100; ///< Of one thread.
+    std::size_t queue_max = 100; ///< Limit for each thread.
     std::chrono::seconds queue_hold{600};
     bool supersede_detached = true;           ///< `on_busy_detached = "supersede"`.
-    std::chrono::milliseconds busy_wait{500}; ///< For a user message on a busy thread.
+    std::chrono::milliseconds busy_wait{500}; ///< How long a user message waits for a busy thread.
     std::chrono::seconds replay{600};
     /// `log_days`: logs of runs that ended longer ago are dropped.
     std::chrono::hours log_age{7 * 24};
-    /// `link_days`: how long links to parts of a thread are valid; as long as logs are kept, if
-    /// only log_days is set.
+    /// `link_days`: how long links to parts of a thread are valid. If only log_days is set, it
+    /// applies here too.
     std::chrono::hours link_age{7 * 24};
-    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of one thread's messages and documents.
-    /// About what all logs may take: then the oldest are dropped. 0: no limit.
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< Limit for one thread's messages and documents.
+    /// Approximate limit for all logs, above which the oldest are dropped. 0 means no limit.
     std::uint64_t log_max_bytes = 0;
 };
 
 struct external_tool_config {
     runner::tool_definition definition;
-    bool always = true; ///< `when = "always"`; false: only if the request lists it too.
+    bool always = true; ///< `when = "always"`. If false, the request must list the tool too.
 };
 
 struct webhook_config {
@@ -141,7 +142,7 @@ struct webhook_config {
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
     bool get = false;                             ///< `method = "GET"`.
     bool idempotent = false;                      ///< A call may be sent again.
-    std::vector<std::string> pass_headers;        ///< Of the run's request; in lower case.
+    std::vector<std::string> pass_headers; ///< Passed on from the run's request; in lower case.
     std::chrono::seconds timeout{30};
 };
 
@@ -151,11 +152,11 @@ struct mcp_server_config {
     std::string url;
     header_list headers;                          ///< Values are treated as secrets.
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
-    std::string ca_file;                          ///< For an https url.
-    std::vector<std::string> pass_headers;        ///< Of the run's request; in lower case.
+    std::string ca_file;                          ///< Certificates (PEM) for an https url.
+    std::vector<std::string> pass_headers; ///< Passed on from the run's request; in lower case.
     std::string command;
     std::vector<std::string> args; ///< Treated as secrets.
-    std::string cwd;               ///< Empty: that of this process.
+    std::string cwd;               ///< If empty, this process's directory.
     std::vector<std::string> env_allow;
     header_list environment; ///< The variables in env_allow that are set; values are secrets.
     std::chrono::seconds timeout{30};
@@ -194,19 +195,20 @@ struct model_config {
 
 struct agent_config {
     std::string id = "default";
-    std::vector<std::string> models;       ///< At least one; they are tried in this order.
+    std::vector<std::string> models;       ///< At least one; tried in this order.
     std::string instructions;              ///< A session::prompt_template.
-    std::vector<std::string> prompt_props; ///< Of forwardedProps, for the instructions.
-    std::vector<std::string> tools;        ///< Patterns; empty: all.
+    std::vector<std::string> prompt_props; ///< Members of forwardedProps for the instructions.
+    std::vector<std::string> tools;        ///< Patterns; empty means all tools.
     std::uint32_t max_rounds = 10;
     std::uint32_t max_parallel_tools = 8;
-    bool detects_loops = true;  ///< False: `loop_detection = "off"`.
-    runner::turn_limits limits; ///< loop_threshold counts only if detects_loops.
+    bool detects_loops = true;  ///< False for `loop_detection = "off"`.
+    runner::turn_limits limits; ///< loop_threshold is ignored without detects_loops.
     session::history_window window;
     std::vector<std::string> overridable;
     runner::reply_format reply = runner::reply_format::text; ///< `reply_format`
     bool reply_schema = false;
-    std::optional<session::client_history> client_history; ///< nullopt: session.client_history.
+    /// nullopt means session.client_history.
+    std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
     bool titles = true; ///< `title = "first_message"`
@@ -234,10 +236,10 @@ throw_exception_from_error(const config_problems& problems, const boost::source_
 template <class T>
 using config_result = boost::system::result<T, config_problems>;
 
-/// Where the configuration comes from; later sources override earlier ones.
+/// Sources of the configuration; later ones override earlier ones.
 struct config_sources {
-    std::string file; ///< The path; empty: there is none.
-    std::string text; ///< TOML, which is used if there is no file; for tests and programs.
+    std::string file; ///< Path of the file, or empty.
+    std::string text; ///< TOML that is used without a file; for tests and programs.
     /// `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
     std::vector<std::string> overrides;
 };
@@ -247,33 +249,32 @@ struct config_sources {
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
 /// `running` with the secrets and the [auth] of `fresh`, a later reading of the same configuration.
-/// Nothing else of it counts: not its other keys, nor models that `running` does not have. Fails if
+/// Everything else in `fresh` is ignored, including models that `running` does not have. Fails if
 /// the result breaks a rule of load_config().
 [[nodiscard]] config_result<config> with_secrets_of(config running, const config& fresh);
 
-/// Warnings, one line each, about secrets that others may guess or read: `auth.token_env: …`. Looks
-/// at the permissions of files. No line holds a secret.
+/// Warnings, one line each, about secrets that others may guess or read: `auth.token_env: …`.
+/// Checks file permissions too. No line holds a secret.
 [[nodiscard]] std::vector<std::string> weak_secrets(const config& what);
 
 /// The configuration as TOML, with every default; secrets and header values are masked.
 [[nodiscard]] std::string print_config(const config& what);
 
-/// The size of the process's memory budget: as configured or, without a setting, half of
-/// usable_memory().
+/// The size of the process's memory budget. Without a setting, it is half of usable_memory().
 [[nodiscard]] std::size_t effective_memory(const server_config& server);
 
-/// The Host names that are served: those configured or, without a setting, on loopback the loopback
-/// names and the listen address, otherwise any (empty).
+/// The configured Host names. Without a setting: the loopback names and the listen address if the
+/// server listens on loopback, otherwise empty, which allows any.
 [[nodiscard]] std::vector<std::string> effective_hosts(const server_config& server);
 
-/// The URL at which clients reach base_path: server.public_url, or the address itself if it is a
-/// loopback address, with the port that it has in the end. Empty: it is not known.
+/// The URL at which clients reach base_path: server.public_url or, for a loopback address, the
+/// listen address with the bound `port`. Empty if it is unknown.
 [[nodiscard]] std::string effective_public_url(const server_config& server, std::uint16_t port);
 
 /// The URL at which other gateways on the same store reach base_path: server.peer_url, or the
-/// listen address with the port that it has in the end. If that stands for all addresses, the one
-/// that the machine has on its way to the store's server, unless it is a loopback address. Empty:
-/// it is not known.
+/// listen address with the bound `port`. If the server listens on all addresses, `address_at_store`
+/// (this machine's address as the store's server sees it) is used, unless it is loopback. Empty if
+/// it is unknown.
 [[nodiscard]] std::string effective_peer_url(
     const server_config& server, std::uint16_t port, const std::string& address_at_store
 );

@@ -11,7 +11,7 @@
 namespace agui::gateway {
 namespace {
 
-/// Below it, the tokens that people make up can be guessed.
+/// Shorter tokens that people make up can be guessed.
 constexpr std::size_t token_length_min = 16;
 /// The header that auth_config::mode::bearer reads.
 constexpr std::string_view token_header = "authorization";
@@ -35,7 +35,7 @@ void check_file(std::vector<std::string>& found, const std::string& key, const s
     if (value.file.empty()) {
         return;
     }
-    std::error_code unreadable; // It has been read, so it was there.
+    std::error_code unreadable; // The file has been read, so it exists.
     const std::filesystem::perms allowed =
         std::filesystem::status(value.file, unreadable).permissions();
     constexpr auto of_others =
@@ -84,7 +84,7 @@ std::vector<access_problem> access_problems(const config& all) {
 }
 
 config_result<config> with_secrets_of(config running, const config& fresh) {
-    if (running.auth && !fresh.auth) { // Perhaps the file is being written.
+    if (running.auth && !fresh.auth) { // The file may be just being written.
         return config_problems{{"auth: the table is missing; mode = \"none\" lets everybody in"}};
     }
     running.auth = fresh.auth;

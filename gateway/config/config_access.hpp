@@ -14,11 +14,11 @@ struct access_problem {
     std::string text;
 };
 
-/// The broken rules about access: no [auth], or no allowed_hosts, where it is needed, and tool
-/// servers that would be sent the gateway's own token.
+/// Violated access rules: a missing [auth] or allowed_hosts where one is required, and tool servers
+/// that would get the gateway's own token.
 [[nodiscard]] std::vector<access_problem> access_problems(const config& all);
 
-/// True also for an address that cannot be read, which is a problem of its own.
+/// Also returns true for an unparsable address, which is reported elsewhere.
 [[nodiscard]] bool listens_on_loopback(const server_config& server);
 
 } // namespace agui::gateway

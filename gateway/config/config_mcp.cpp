@@ -31,7 +31,7 @@ void describe_process(config_table& table, mcp_server_config& server) {
     if (server.command.empty()) {
         table.problem("command", "must not be empty");
     }
-    // Masked: people pass tokens as arguments.
+    // Masked, because people pass tokens as arguments.
     std::vector<std::string> args(server.args.size(), std::string(masked));
     if (table.value("args", args)) {
         server.args = std::move(args);
@@ -57,7 +57,7 @@ void describe_process(config_table& table, mcp_server_config& server) {
 }
 
 void describe_remote(config_table& table, mcp_server_config& server) {
-    // With its trailing slash: without it, some servers redirect.
+    // Keeps a trailing slash: without it, some servers redirect.
     exact_url(table, "url", server.url);
     headers_value(table, server.headers);
     secret_headers_value(table, server.secret_headers);
@@ -66,7 +66,7 @@ void describe_remote(config_table& table, mcp_server_config& server) {
     }
     passed_headers_value(table, server.pass_headers);
     for (const std::string& name : server.pass_headers) {
-        if (name == "accept" || name.starts_with("mcp-")) { // Of the protocol itself.
+        if (name == "accept" || name.starts_with("mcp-")) { // Headers of the protocol itself.
             table.problem("pass_headers", "holds a name that cannot be passed on");
         }
     }
@@ -87,7 +87,7 @@ void describe_mcp_server(config_table& table, mcp_server_config& server) {
         table.problem("url", "either this or command is needed");
         for (const std::string_view key :
              {"headers", "header_env", "ca_file", "pass_headers", "args", "cwd", "env_allow"}) {
-            (void)table.has(key); // So that it does not count as unknown.
+            (void)table.has(key); // Marks the key as known.
         }
         return;
     }

@@ -16,7 +16,7 @@ bool is_postgres_url(std::string_view url) {
     return url.starts_with("postgres://") || url.starts_with("postgresql://");
 }
 
-// Secrets come from the environment or from files of their own: a URL is printed and logged.
+// URLs are printed and logged, so secrets must come from the environment or from separate files.
 void refuse_password(config_table& table, std::string_view key, std::string_view url) {
     const std::string_view rest = url.substr(std::min(url.find("://") + 3, url.size()));
     const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
@@ -50,7 +50,7 @@ void describe_postgres(config_table& table, session_config& session) {
     table.value("prepared", session.prepared);
     table.time<std::chrono::milliseconds>("batch_ms", session.batch, 0, 1'000);
     table.number("store_connections", session.store_connections, 2, 1'000);
-    // Three renewals must fit, each with time for a server that is slow.
+    // Long enough for three renewals with a slow server.
     table.time("lease_seconds", session.lease, 6, 3'600);
     table.time("store_wait_seconds", session.store_wait, 1, 600);
 }

@@ -20,15 +20,14 @@ namespace agui::gateway {
 inline constexpr std::string_view masked = "***";
 
 /// One table of the configuration, read from a TOML document or printed to one. A function that
-/// names each key of a table once, with its value, does both.
+/// names each key once, with its value, serves for both.
 ///
-/// When it reads, a member sets its value and returns true. If the key is absent, or wrong, which
-/// is a problem, it leaves the value unchanged and returns false. Problems are recorded with their
-/// key and position, in one list for all tables of a document. A key that nothing has asked for is
-/// unknown.
+/// When it reads, a member sets its value and returns true. If the key is absent or invalid, it
+/// leaves the value unchanged and returns false. Invalid keys are problems, recorded with key and
+/// position in one list for all tables of a document. A key that no member has read is unknown.
 ///
-/// When it prints, a member writes the value under its key and returns false, no key is there for
-/// has(), and there are no problems. So what follows from a key that was read is not done.
+/// When it prints, a member writes the value under its key and returns false, has() returns false,
+/// and there are no problems. So code that depends on a key having been read is skipped.
 class config_table {
 public:
     /// Reads. The arguments must outlive it.
@@ -38,7 +37,7 @@ public:
     explicit config_table(toml::table& to) : to_(&to) {}
 
     [[nodiscard]] bool is_printed() const noexcept { return to_ != nullptr; }
-    /// For keys that are read always, and printed only if they say something.
+    /// True if the key is to be used: always when reading; when printing, only if `says_something`.
     [[nodiscard]] bool uses(bool says_something) const noexcept {
         return !is_printed() || says_something;
     }
@@ -50,8 +49,8 @@ public:
     bool value(std::string_view key, std::vector<std::string>& value);
     /// A table of strings.
     bool value(std::string_view key, std::map<std::string, std::string>& value);
-    /// A table of anything. The values of its members are masked when it is printed, at any depth:
-    /// they may be secrets.
+    /// A table of any JSON values. When it is printed, all values in it are masked, because they
+    /// may be secrets.
     bool value(std::string_view key, boost::json::object& value);
 
     template <class Integer>
@@ -125,7 +124,7 @@ public:
         }
     }
 
-    /// Of a table whose keys are names; none when it prints.
+    /// The keys of a table whose keys are names. Empty when it prints.
     [[nodiscard]] std::vector<std::string> keys() const;
 
     /// Records a problem with a key, at the table's position if the key is absent.

@@ -11,13 +11,13 @@
 namespace agui::gateway {
 namespace {
 
-// Spaces around a secret are a mistake: HTTP drops them, so that the secret would never match.
+// Spaces around a secret are a mistake: HTTP drops them, so the secret would never match.
 bool has_spaces_around(std::string_view text) {
     return text.starts_with(' ') || text.ends_with(' ') || text.starts_with('\t') ||
            text.ends_with('\t');
 }
 
-// What belongs to one connection or one body says nothing about another.
+// Headers of one connection or one body must not be passed on with another.
 bool may_be_passed(std::string_view name) {
     static constexpr std::array<std::string_view, 12> own = {
         "accept-encoding",

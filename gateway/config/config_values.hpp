@@ -11,8 +11,8 @@
 
 namespace agui::gateway {
 
-// What several tables of the configuration share: limits, checks of texts, and values that several
-// of them hold, which these functions read or print.
+// Shared by several tables of the configuration: limits, checks of texts, and functions that read
+// or print common values.
 
 constexpr std::int64_t day = 86'400; ///< A day in seconds.
 constexpr std::int64_t gib = 1LL << 30;
@@ -24,7 +24,7 @@ bool is_printable(std::string_view text);
 
 /// The URL with the values of its query masked: they may be secrets.
 std::string masked_url(const std::string& url);
-/// An http(s) URL without userinfo and fragment, as it is written. False: it was not read.
+/// An http(s) URL without userinfo and fragment, kept as written. Returns false if it was not read.
 bool exact_url(config_table& table, std::string_view key, std::string& url);
 /// The same, without slashes at the end of its path.
 void url_value(config_table& table, std::string_view key, std::string& url);

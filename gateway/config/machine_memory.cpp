@@ -43,8 +43,8 @@ std::size_t machine_bytes(const fs::path& root) {
     return unlimited;
 }
 
-/// The smallest limit of a group and its ancestors. In a container the path may be that of the
-/// host, which is not mounted: then the root is the container's own group.
+/// The smallest limit of a group and its ancestors. In a container the path may be the host's,
+/// which is not mounted; then the root is the container's own group.
 std::size_t least_limit(const fs::path& hierarchy, std::string_view group, const char* file) {
     std::size_t least = number_of(hierarchy / file);
     fs::path at = hierarchy;

@@ -118,8 +118,7 @@ http_reply preflight_reply(
         if (!wanted.empty() && is_header_list(wanted)) {
             reply.headers.emplace_back("Access-Control-Allow-Headers", wanted);
         }
-        // A page of the internet that uses a gateway on a private network (WICG, Private Network
-        // Access).
+        // An internet page may use a gateway on a private network (WICG, Private Network Access).
         if (request.header("access-control-request-private-network") == "true") {
             reply.headers.emplace_back("Access-Control-Allow-Private-Network", "true");
         }

@@ -9,13 +9,14 @@
 
 namespace agui::gateway {
 
-/// What the checks between a well-formed request and its handler allow. Set once, then shared by
-/// all threads.
+/// Settings of the access checks between a well-formed request and its handler. Set once, then
+/// shared by all threads.
 struct access_settings {
-    /// Exact origins (`https://app.example`) whose pages may read replies; empty: same origin only.
+    /// Exact origins (`https://app.example`) whose pages may read replies. If empty, only the same
+    /// origin.
     std::vector<std::string> cors_origins;
     bool cors_credentials = false; ///< Those pages may send cookies and other credentials.
-    /// Host names, with or without a port, that a Host header may carry; empty: any.
+    /// Host names, with or without a port, that a Host header may carry. Empty allows any.
     std::vector<std::string> allowed_hosts;
 };
 
@@ -27,8 +28,8 @@ struct access_settings {
 /// the texts differ.
 [[nodiscard]] bool bearer_accepted(std::string_view authorization, std::string_view token) noexcept;
 
-/// The headers that let a page of the request's origin read the reply, errors included: none if no
-/// origin is listed at all; only Vary if the request has no Origin or one that is not listed.
+/// The headers that let a page of the request's origin read the reply, errors included. None if no
+/// origin is listed at all; only Vary if the request's Origin is missing or not listed.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 cors_headers(const http_request& request, const access_settings& access);
 

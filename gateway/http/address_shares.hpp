@@ -16,18 +16,18 @@ public:
     address_shares(const address_shares&) = delete;
     address_shares& operator=(const address_shares&) = delete;
 
-    /// What one body takes; the destructor returns it. Used by one thread at a time.
+    /// The bytes of one body; the destructor returns them. Used by one thread at a time.
     class share {
     public:
-        /// Without a client (empty) nothing is counted.
+        /// Counts nothing if `client` is empty.
         share(address_shares& owner, std::string client)
             : owner_(owner), client_(std::move(client)) {}
         ~share() { release(); }
         share(const share&) = delete;
         share& operator=(const share&) = delete;
 
-        /// Makes the share at least `bytes`; never shrinks it. False: all bodies of the client
-        /// would exceed the limit, and nothing changes.
+        /// Makes the share at least `bytes`; never shrinks it. Returns false and changes nothing if
+        /// the client's bodies would exceed the limit.
         [[nodiscard]] bool grow_to(std::size_t bytes);
         void release() noexcept;
 

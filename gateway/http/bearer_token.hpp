@@ -9,11 +9,11 @@
 
 namespace agui::gateway {
 
-/// The token that requests must carry. May be replaced while requests are checked; a request that
-/// was admitted is not affected. Safe to call from any thread.
+/// The token that requests must carry. May be replaced while requests are checked; admitted
+/// requests are not affected. Safe to call from any thread.
 class bearer_token {
 public:
-    /// nullopt: no request needs one.
+    /// With nullopt, no request needs a token.
     explicit bearer_token(std::optional<std::string> token) : token_(std::move(token)) {}
     bearer_token(const bearer_token&) = delete;
     bearer_token& operator=(const bearer_token&) = delete;
@@ -21,10 +21,10 @@ public:
     /// True if no token is needed, or the value of the Authorization header carries it.
     [[nodiscard]] bool accepts(std::string_view authorization) const;
 
-    /// False: no request needs one.
+    /// Returns false if no request needs a token.
     [[nodiscard]] bool is_set() const;
 
-    /// The former token is no longer valid.
+    /// Sets the token; the former one becomes invalid.
     void replace(std::optional<std::string> token);
 
 private:

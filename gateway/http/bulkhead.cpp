@@ -16,7 +16,7 @@ boost::asio::awaitable<std::unique_ptr<bulkhead::pass>> bulkhead::enter() {
         }
     }
     if (turn) {
-        co_await turn->wait(); // Then a pass was destroyed, whose place is this one's.
+        co_await turn->wait(); // A destroyed pass hands over its place.
     }
     co_return std::make_unique<pass>(*this);
 }

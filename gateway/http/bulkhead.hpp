@@ -11,9 +11,9 @@
 
 namespace agui::gateway {
 
-/// Lets at most `at_once` callers in at a time; at most `most_waiting` others wait in the order of
-/// arrival. For replies that take much memory while they are made. Safe to call from any thread;
-/// must outlive its passes.
+/// Admits at most `at_once` callers at a time; at most `most_waiting` others wait in the order of
+/// arrival. Used for replies that take much memory while they are made. Safe to call from any
+/// thread; must outlive its passes.
 class bulkhead {
 public:
     bulkhead(std::size_t at_once, std::size_t most_waiting) noexcept

@@ -9,7 +9,7 @@ namespace ip = boost::asio::ip;
 
 namespace {
 
-// An IPv4 address mapped to IPv6 is the same address.
+// Converts an IPv4 address mapped to IPv6 back to IPv4.
 ip::address plain(const ip::address& address) {
     if (address.is_v6() && address.to_v6().is_v4_mapped()) {
         return ip::make_address_v4(ip::v4_mapped, address.to_v6());
@@ -111,7 +111,7 @@ std::string client_of(
     }
     // Each proxy appends the peer it saw. Entries before the last one that is not a trusted proxy
     // may be forged.
-    ip::address proxy = direct; // The one that has written the entry.
+    ip::address proxy = direct; // The proxy that wrote the entry.
     for (auto field = request.headers.rbegin(); field != request.headers.rend(); ++field) {
         if (field->first != "x-forwarded-for") {
             continue;

@@ -29,11 +29,11 @@ std::string_view without_blanks(std::string_view text) {
     return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// RFC 9110 section 8.8.3.2: only the weak comparison takes `W/"a"` and `"a"` for equal.
+/// RFC 9110 section 8.8.3.2: `W/"a"` and `"a"` are equal only in the weak comparison.
 enum class comparison { strong, weak };
 
-/// True if a list of entity tags has `etag`. It is read up to the first thing that is no tag; tags
-/// may hold commas.
+/// Returns true if a list of entity tags has `etag`. The list is read up to the first invalid tag;
+/// tags may hold commas.
 bool has_tag(std::string_view list, std::string_view etag, comparison how) {
     for (;;) {
         list.remove_prefix(std::min(list.find_first_not_of(" \t,"), list.size()));
@@ -61,14 +61,14 @@ bool any_has_tag(
     });
 }
 
-/// A header with a date; nullopt if it is missing, repeated or no date.
+/// The date in a header; nullopt if it is missing, repeated or invalid.
 std::optional<std::chrono::sys_seconds>
 date_in(const http_request& request, std::string_view name) {
     const auto values = fields(request, name);
     return values.size() == 1 ? parse_http_date(values.front()) : std::nullopt;
 }
 
-/// A number of digits alone; one that is too large counts as the largest.
+/// Parses a number of digits only; too large a number counts as the largest.
 std::optional<std::uint64_t> position(std::string_view text) {
     std::uint64_t number = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -88,7 +88,7 @@ range_result suffix(std::uint64_t count, std::uint64_t size) {
         return unsatisfiable_range{};
     }
     if (size == 0) {
-        return whole_file{}; // It is all of the file, but no range can express that.
+        return whole_file{}; // The range is the whole empty file, which no byte_range can express.
     }
     const std::uint64_t length = std::min(count, size);
     return byte_range{size - length, length};

@@ -32,11 +32,11 @@ struct byte_range {
     std::uint64_t size = 0; ///< At least 1.
     friend bool operator==(const byte_range&, const byte_range&) = default;
 };
-struct unsatisfiable_range {}; ///< 416: it begins after the file's end.
+struct unsatisfiable_range {}; ///< Begins after the file's end (416).
 
 /// The part of a file of `size` bytes that the request asks for (RFC 9110 section 14). The whole
 /// file if there is no single valid range of bytes, if the method is not GET, or if If-Range names
-/// another version than this one. A date in If-Range never names this one: it has whole seconds.
+/// another version. A date in If-Range never matches, because it has only whole seconds.
 [[nodiscard]] std::variant<whole_file, byte_range, unsatisfiable_range>
 requested_range(const http_request& request, const file_version& version, std::uint64_t size);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_sweep_period{250};
 
-/// Short enough for the shortest deadline that is checked.
+/// Short enough for the shortest deadline.
 std::chrono::milliseconds sweep_period(const connection_limits& limits) {
     const auto shortest = std::min(
         {limits.header, limits.body, limits.body_idle, limits.stall, limits.reply, limits.heartbeat,

@@ -23,8 +23,8 @@ public:
     /// executor.
     void add(boost::asio::ip::tcp::socket socket, std::unique_ptr<connection_places::place> place);
 
-    /// Closes idle connections, lets others complete their reply, and at `deadline` aborts those
-    /// that are left.
+    /// Closes idle connections, lets others complete their reply, and at `deadline` aborts the
+    /// rest.
     void shut_down(std::chrono::steady_clock::time_point deadline);
 
 private:

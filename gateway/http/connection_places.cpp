@@ -20,7 +20,7 @@ connection_places::place::~place() {
     }
 }
 
-// What it counts against, and the lists of what may be evicted.
+// Removes the place from all counts and from the eviction lists.
 void connection_places::place::leave() noexcept {
     unlist();
     if (exempt_) {
@@ -79,7 +79,7 @@ void connection_places::place::mark_busy() noexcept {
     }
     unlist();
     if (evicted_) {
-        // The request came first and is served, so the place is in use again.
+        // The request arrived first and is served, so the place is in use again.
         evicted_ = false;
         --owner_.evicted_;
         count(true);
@@ -118,8 +118,8 @@ connection_places::admission connection_places::admit(const std::string& name, t
     return {nullptr, why};
 }
 
-// Counted again after the eviction: evicted connections whose request came first count again, and
-// may be more than their number allows.
+// The limits are checked again after an eviction, because evicted connections whose request arrived
+// first count again and may exceed them.
 connection_places::shortage
 connection_places::find_room(client_map::iterator client, time_point now) {
     const time_point idle_since = now - limits_.idle;
@@ -143,8 +143,8 @@ bool connection_places::find_reserve(client_map::iterator client, shortage why) 
            (why == shortage::of_all && evict_oldest(in_reserve_, time_point::max()));
 }
 
-// An evicted connection ends a little later. The bound on their number keeps a thread that is slow
-// to end them from being owed ever more descriptors.
+// Evicted connections end a little later. Their number is bounded, so that a thread that ends them
+// slowly does not hold ever more descriptors.
 template <class List>
 bool connection_places::evict_oldest(List& among, time_point idle_since) {
     if (among.empty() || among.front().since_ > idle_since) {

@@ -18,26 +18,26 @@ namespace agui::gateway {
 
 struct place_limits {
     std::size_t all = 20'000;       ///< Connections outside the reserve.
-    std::size_t per_client = 5'000; ///< The same, of one client.
-    /// Size of the reserve, whose connections may use probe routes only. Also how many connections
-    /// may be ending at a time, of each kind, because others needed their places.
+    std::size_t per_client = 5'000; ///< The same for one client.
+    /// Size of the reserve, whose connections may use probe routes only. Also the limit of evicted
+    /// connections still ending, inside and outside the reserve each.
     std::size_t reserve = 32;
     std::size_t reserve_per_client = 2; ///< So that one client cannot fill the reserve.
-    /// For how long a connection must have been idle before it is evicted. A request that is sent
-    /// into a closing connection fails, and the next one often follows the last within seconds.
+    /// How long a connection must have been idle before it is evicted. A request sent into a
+    /// closing connection fails, and requests often follow each other within seconds.
     std::chrono::milliseconds idle{5'000};
 };
 
-/// Decides who may have a connection. If there is no room, the connection that has been idle for
-/// the longest time is evicted in favour of the next one; failing that, the next one gets a place
-/// of the reserve, for which the oldest of the reserve is evicted. A client that has its share of
-/// the connections evicts nobody else's. Safe to call from any thread; must outlive its places.
+/// Decides which connections are admitted. If there is no room, the connection that has been idle
+/// longest is evicted. Failing that, the new connection gets a place of the reserve, and the oldest
+/// in the reserve is evicted for it if necessary. A client at its limit can evict only its own
+/// connections. Safe to call from any thread; must outlive its places.
 class connection_places {
 public:
     class place;
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Why a connection got a place of the reserve, or none.
+    /// Why a connection got a place of the reserve or no place.
     enum class shortage {
         none,
         of_all,     ///< place_limits::all is reached.
@@ -45,7 +45,7 @@ public:
     };
 
     struct admission {
-        std::unique_ptr<connection_places::place> place; ///< Null if the reserve has none either.
+        std::unique_ptr<connection_places::place> place; ///< Null if the reserve is full too.
         shortage why = shortage::none;
     };
 
@@ -70,15 +70,15 @@ public:
         place(const place&) = delete;
         place& operator=(const place&) = delete;
 
-        /// Called once. `ask` makes the connection end, unless a request has arrived meanwhile. Any
-        /// thread calls it, perhaps again, and under a lock: it must only post.
+        /// Called once. `ask` makes the connection end, unless a request has arrived meanwhile. It
+        /// must only post: any thread may call it, more than once, and under a lock.
         void on_evict(std::function<void()> ask);
-        /// The connection has waited since then for the rest of a request, or for its first byte:
-        /// it may be evicted.
+        /// Allows eviction: since `since`, the connection has waited for a request's first byte or
+        /// its rest.
         void mark_idle(time_point since) noexcept;
         /// The head of a request is complete.
         void mark_busy() noexcept;
-        /// From now on it counts against no limit, and is not evicted. May be called again.
+        /// Exempts the connection from all limits and from eviction. May be called again.
         void exempt() noexcept;
 
         [[nodiscard]] shortage reserve_because() const noexcept { return why_; }
@@ -89,8 +89,8 @@ public:
         void leave() noexcept AGUI_REQUIRES(owner_.mutex_);
         void count(bool more) noexcept AGUI_REQUIRES(owner_.mutex_);
         void unlist() noexcept AGUI_REQUIRES(owner_.mutex_);
-        /// Called with the owner's mutex held, by the owner: the analysis cannot see that the two
-        /// are one.
+        /// Called by the owner with its mutex held; the thread-safety analysis cannot see that it
+        /// is the same mutex.
         void evict() AGUI_THREAD_SAFETY(no_thread_safety_analysis);
 
         connection_places& owner_;
@@ -100,11 +100,11 @@ public:
         bool evicted_ = false;
         bool exempt_ = false;
         time_point since_;
-        hook in_all_;    ///< Linked: it may be evicted.
-        hook in_client_; ///< The same, for the next connection of its client.
+        hook in_all_;    ///< Linked while it may be evicted.
+        hook in_client_; ///< The same, among its client's connections.
     };
 
-    /// For a connection of that client (empty: of none that has a limit).
+    /// Admits a connection of `client`, which is empty if the client has no limit.
     [[nodiscard]] admission admit(const std::string& client, time_point now);
 
     [[nodiscard]] const place_limits& limits() const noexcept { return limits_; }
@@ -116,9 +116,9 @@ private:
         place, boost::intrusive::member_hook<place, hook, &place::in_client_>>;
 
     struct client {
-        std::size_t places = 0;   ///< Of every kind. The record is erased with the last one.
-        std::size_t held = 0;     ///< Those that count against place_limits::per_client.
-        std::size_t reserved = 0; ///< Those that count against reserve_per_client.
+        std::size_t places = 0;   ///< All its places. The record is erased with the last one.
+        std::size_t held = 0;     ///< Places that count against per_client.
+        std::size_t reserved = 0; ///< Places that count against reserve_per_client.
         client_age_list idle;     ///< Longest first.
     };
 
@@ -134,14 +134,15 @@ private:
     client_map clients_ AGUI_GUARDED_BY(mutex_);
     std::size_t held_ AGUI_GUARDED_BY(mutex_) = 0;
     std::size_t reserved_ AGUI_GUARDED_BY(mutex_) = 0;
-    /// Still ending, of those outside the reserve.
+    /// Evicted connections outside the reserve that have not ended.
     std::size_t evicted_ AGUI_GUARDED_BY(mutex_) = 0;
-    std::size_t evicted_reserved_ AGUI_GUARDED_BY(mutex_) = 0; ///< The same, of the reserve.
+    std::size_t evicted_reserved_ AGUI_GUARDED_BY(mutex_) = 0; ///< The same in the reserve.
     age_list idle_ AGUI_GUARDED_BY(mutex_);                    ///< Longest first.
     age_list in_reserve_ AGUI_GUARDED_BY(mutex_);              ///< Oldest first.
 };
 
-/// What a connection is told that has no place, or has one of the reserve and asks for more.
+/// The refusal for a connection without a place, or with one of the reserve that asks for more than
+/// a probe.
 [[nodiscard]] std::pair<http_errc, std::string_view> refusal_of(connection_places::shortage why
 ) noexcept;
 

@@ -8,8 +8,8 @@
 
 namespace agui::gateway {
 
-/// The bytes of an open file that a reply still has to send. They are read when the peer takes
-/// them, so that a slow reader holds a descriptor and no memory. Owns the descriptor.
+/// The unsent bytes of an open file. They are read when the peer takes them, so a slow reader holds
+/// a descriptor but no memory. Owns the descriptor.
 class file_body {
 public:
     /// Takes over the descriptor of a regular file of that size.
@@ -21,14 +21,14 @@ public:
           size_(other.size_) {}
     file_body& operator=(file_body&& other) noexcept;
 
-    /// Leaves `size` bytes from the `first` one on, all of which it must have.
+    /// Keeps only `size` bytes from offset `first` on, all of which must exist.
     void keep(std::uint64_t first, std::uint64_t size) noexcept;
 
-    /// How many bytes are left.
+    /// Number of bytes left.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
     /// Sends as much of the next 64 KB as the socket takes without waiting, which may be nothing.
-    /// `ec` is eof if the file has become shorter. Blocks for as long as reading them takes.
+    /// `ec` is eof if the file has become shorter. Blocks while it reads the file.
     void send_some(int socket, boost::system::error_code& ec) noexcept;
 
 private:

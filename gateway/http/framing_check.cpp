@@ -32,8 +32,8 @@ int hex_value(char c) noexcept {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/// `host [":" port]` of letters, digits and -._~ or an address in brackets. No userinfo, no
-/// escapes, no list: nothing that could be read as two places.
+/// `host [":" port]` of letters, digits and -._~ or an address in brackets. No userinfo, escapes or
+/// lists, which could be read as two hosts.
 bool is_valid_host(std::string_view host) noexcept {
     std::string_view port;
     if (host.starts_with('[')) {

@@ -15,16 +15,16 @@ struct head_scan {
     enum class state {
         need_more,
         complete, ///< `size` bytes, the final empty line included.
-        refused,  ///< `problem` says why, whatever may follow.
+        refused,  ///< `problem` says why; more bytes change nothing.
     };
     state what = state::need_more;
     std::size_t size = 0;
     std::string_view problem; ///< One sentence for the client.
 };
 
-/// Looks for the end of a request head and refuses, as early as possible, what different proxies
-/// and parsers read differently: a bare LF or CR, control characters, a folded (continued) line.
-/// `from` is how many bytes of `received` earlier calls have scanned.
+/// Looks for the end of a request head. Refuses, as early as possible, input that proxies and
+/// parsers interpret differently: a bare LF or CR, control characters, a folded (continued) line.
+/// `from` is the number of bytes of `received` that earlier calls have scanned.
 [[nodiscard]] head_scan scan_head(std::string_view received, std::size_t from) noexcept;
 
 /// A request head, parsed. Header names are in lower case, values without surrounding white space.
@@ -38,23 +38,23 @@ struct request_head {
 /// How a request's body ends.
 struct body_framing {
     bool chunked = false;
-    std::uint64_t length = 0; ///< Not for chunked bodies.
+    std::uint64_t length = 0; ///< Unused for chunked bodies.
 };
 
 struct framing_problem {
-    std::string text; ///< For the client: one sentence.
+    std::string text; ///< One sentence for the client.
 };
 
 /// Parses a complete head, as scan_head() delimits it. Refuses all versions but HTTP/1.0 and 1.1.
 [[nodiscard]] std::variant<request_head, framing_problem> parse_head(std::string_view block);
 
-/// Accepts a head only if its framing is unambiguous (RFC 9112 sections 3.2 and 6.3): if there is a
-/// Transfer-Encoding, it is one, exactly `chunked`, on HTTP/1.1 and without a Content-Length; if
-/// there is a Content-Length, it is one, with at most 18 digits and no leading zero; there is
-/// exactly one valid Host (HTTP/1.0 may have none); the target is a path (origin-form).
+/// Accepts a head only if its framing is unambiguous (RFC 9112 sections 3.2 and 6.3). At most one
+/// Transfer-Encoding is allowed, exactly `chunked`, on HTTP/1.1 and without a Content-Length. At
+/// most one Content-Length is allowed, with at most 18 digits and no leading zero. There must be
+/// exactly one valid Host (HTTP/1.0 may have none), and the target must be a path (origin-form).
 [[nodiscard]] std::variant<body_framing, framing_problem> check_framing(const request_head& head);
 
-/// Percent-decodes a path. False: an escape is malformed, or there is a control character.
+/// Percent-decodes a path. Returns false for a malformed escape or a control character.
 [[nodiscard]] bool decode_path(std::string_view encoded, std::string& decoded);
 
 /// Removes the framing of a chunked body (RFC 9112 section 7.1). It is strict: lines end with CR
@@ -79,7 +79,7 @@ private:
     void take(char c);
     void take_size(char c);
 
-    /// For the extensions and trailers of one body.
+    /// Limit for the extensions and trailers of one body.
     static constexpr std::size_t max_extra_bytes = 4096;
 
     std::size_t max_body_bytes_;

@@ -21,7 +21,7 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t head_read_bytes = 4096;
 
-/// True if a Connection header lists the option.
+/// Returns true if a Connection header lists the option.
 bool lists_option(const http_request& request, std::string_view option) {
     for (const auto& [name, value] : request.headers) {
         if (name != "connection") {
@@ -46,7 +46,7 @@ bool lists_option(const http_request& request, std::string_view option) {
     return false;
 }
 
-/// The only Authorization header; empty: there is none, or there are several.
+/// The value of the only Authorization header. Empty if there is none or more than one.
 std::string_view token_in(const http_request& request) {
     const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
         return field.first == "authorization";
@@ -65,7 +65,7 @@ http_connection::http_connection(
       services_(services),
       now_(now),
       since_(now) {
-    boost::system::error_code ignored; // The peer may have left already; the first read shows it.
+    boost::system::error_code ignored; // If the peer has already left, the first read fails.
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
 }
@@ -97,8 +97,8 @@ asio::awaitable<void> http_connection::run() {
     close();
 }
 
-// False: the connection is over. Otherwise reply_ is to be sent. The request's memory is freed when
-// it returns, so that a stream does not hold it.
+// Returns false if the connection is over. Otherwise reply_ must be sent. The request's memory is
+// freed on return, so that a stream does not hold it.
 asio::awaitable<bool> http_connection::take_request() {
     reply_ = std::monostate{};
     terms_ = reply_terms{};
@@ -129,7 +129,8 @@ asio::awaitable<bool> http_connection::take_request() {
     if (in_.empty()) {
         std::string().swap(in_);
     } else {
-        in_since_ = std::chrono::steady_clock::now(); // The next request came with this one's end.
+        // The next request arrived with the end of this one.
+        in_since_ = std::chrono::steady_clock::now();
     }
     enter(phase::handling);
     handler_reply reply = co_await answer(*target, request);
@@ -144,7 +145,7 @@ asio::awaitable<bool> http_connection::take_request() {
     co_return true;
 }
 
-// The size of the head at the start of in_; 0: there is none, and reply_ may say why.
+// The size of the head at the start of in_. 0 if there is none; then reply_ may hold a refusal.
 asio::awaitable<std::size_t> http_connection::read_head() {
     std::size_t seen = 0;
     bool skipped = false;
@@ -199,7 +200,7 @@ asio::awaitable<std::size_t> http_connection::read_head() {
     }
 }
 
-// Makes all checks that do not need the body. nullptr: reply_ is to be sent.
+// Makes all checks that do not need the body. If it returns null, reply_ must be sent.
 const route*
 http_connection::examine(std::string_view block, http_request& request, body_framing& framing) {
     auto parsed = parse_head(block);
@@ -287,7 +288,7 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         refuse_token(request);
         return false;
     }
-    if (services_.token.is_set()) { // Then the header is for this gateway alone.
+    if (services_.token.is_set()) { // With a token, the header is for this gateway only.
         std::erase_if(request.headers, [](const auto& each) {
             return each.first == "authorization";
         });
@@ -315,7 +316,8 @@ bool http_connection::admit_peer(const http_request& request) {
 
 void http_connection::refuse_token(const http_request& request) {
     refuse(http_errc::unauthorized, "A valid bearer token is required.");
-    // Without one, nothing was guessed. A place of the reserve is needed soon.
+    // Without the header, nothing was guessed. A reserve place is not delayed, because others need
+    // it soon.
     if (!request.header("authorization").empty() && !place_->is_reserve()) {
         delay_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
     }
@@ -354,7 +356,7 @@ asio::awaitable<handler_reply> http_connection::answer(const route& target, http
     co_return to_reply(http_errc::internal, "internal");
 }
 
-// The handler's reply or, if there is not enough memory for it, a short one that says so.
+// The handler's reply or, without enough memory for it, a short refusal.
 asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
     constexpr std::string_view no_memory =
         "There is not enough memory for this reply (server.max_memory_bytes).";
@@ -366,7 +368,7 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
             co_return to_reply(http_errc::overloaded, "Too many large replies are being prepared.");
         }
         if (has_peer_left()) {
-            // Nobody reads this reply, but there must be one.
+            // The client has left, but a reply is needed.
             co_return to_reply(http_errc::overloaded, "The client has left.");
         }
         pass_failpoint("reply.made");
@@ -386,7 +388,7 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
     co_return reply;
 }
 
-// 0: the peer has closed, the connection broke, or sweep() has ended the wait.
+// Returns 0 if the peer has closed, the connection broke, or sweep() has ended the wait.
 asio::awaitable<std::size_t> http_connection::read_some(std::string& into, std::size_t bytes) {
     const std::size_t begin = into.size();
     into.resize(begin + bytes);
@@ -424,7 +426,7 @@ void http_connection::sweep() {
     case phase::queued:
         if (elapsed >= limits.body) {
             timed_out_ = true;
-            boost::system::error_code ignored; // It fails only for a closed socket.
+            boost::system::error_code ignored; // Fails only for a closed socket.
             socket_.cancel(ignored);
         } else if (has_peer_left()) {
             close();
@@ -434,13 +436,13 @@ void http_connection::sweep() {
     case phase::body: {
         if (phase_ == phase::body ? body_is_late() : elapsed >= limits.header) {
             timed_out_ = true;
-            boost::system::error_code ignored; // It fails only for a closed socket.
+            boost::system::error_code ignored; // Fails only for a closed socket.
             socket_.cancel(ignored);
         }
         return;
     }
     case phase::handling:
-        return; // Bounded by the handler.
+        return; // The handler limits its own time.
     case phase::writing:
         if (plain_ != nullptr) {
             look_for_reply_progress();
@@ -477,7 +479,7 @@ void http_connection::finish() {
     }
 }
 
-// A connection of the reserve is closed whatever it does.
+// A reserve connection is closed whatever it does.
 void http_connection::evict() {
     if (place_->is_reserve() || (waiting_ != wait::none && !has_unread())) {
         close();
@@ -489,7 +491,7 @@ void http_connection::evict() {
 }
 
 bool http_connection::has_unread() const {
-    boost::system::error_code broken; // Then nothing can be read.
+    boost::system::error_code broken; // A broken socket has nothing to read.
     return socket_.available(broken) > 0;
 }
 

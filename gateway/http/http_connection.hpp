@@ -35,45 +35,48 @@ namespace agui::gateway {
 
 /// Limits of one connection.
 struct connection_limits {
-    std::chrono::milliseconds header{10'000}; ///< For a whole request head.
-    /// For a body, before it must keep a rate. Before that, how long a large one waits for memory.
+    std::chrono::milliseconds header{10'000}; ///< Time for a whole request head.
+    /// Time for a body before min_body_rate applies. Also how long a large body waits for memory
+    /// before that.
     std::chrono::milliseconds body{60'000};
-    std::chrono::milliseconds body_idle{15'000}; ///< For a body of which nothing arrives.
-    /// The bytes per second of a body that `body` was not enough for, in each `body_idle`.
+    std::chrono::milliseconds body_idle{15'000}; ///< Longest pause within a body.
+    /// Bytes per second that must arrive in each `body_idle` once `body` has passed.
     std::size_t min_body_rate = 16'384;
-    std::chrono::milliseconds idle{75'000};  ///< Between two requests.
-    std::chrono::milliseconds stall{30'000}; ///< For a write that makes no progress.
-    /// The bytes per second at which a plain reply must be read, in each `stall`.
+    std::chrono::milliseconds idle{75'000};  ///< Longest pause between two requests.
+    std::chrono::milliseconds stall{30'000}; ///< Longest time without progress of a write.
+    /// Bytes per second of a plain reply that the peer must read in each `stall`.
     std::size_t min_reply_rate = 8'192;
-    /// For a whole plain reply, in addition to its size at `reply_rate`.
+    /// Time for a whole plain reply, in addition to its size at `reply_rate`.
     std::chrono::milliseconds reply{60'000};
-    std::size_t reply_rate = 32'768;             ///< Bytes per second.
-    std::chrono::milliseconds linger{2'000};     ///< For the rest of a request, before closing.
-    std::chrono::milliseconds heartbeat{15'000}; ///< Without an event, then a heartbeat is sent.
+    std::size_t reply_rate = 32'768; ///< Bytes per second.
+    /// How long the rest of a request is read before closing.
+    std::chrono::milliseconds linger{2'000};
+    /// Time without an event until a heartbeat is sent.
+    std::chrono::milliseconds heartbeat{15'000};
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t reader_buffer_bytes = 1'048'576; ///< How far a reader of a run may lag.
-    std::chrono::milliseconds lag{10'000};       ///< How long it may do so without coming closer.
-    /// Then, for a reader that is cut off, to read what is being sent and a note that says why.
+    std::size_t reader_buffer_bytes = 1'048'576; ///< How many bytes a reader of a run may lag.
+    std::chrono::milliseconds lag{10'000}; ///< How long it may lag beyond that without catching up.
+    /// Time for a reader that is cut off to read the bytes in flight and a note with the reason.
     std::chrono::milliseconds farewell{10'000};
 };
 
-/// Shared by all connections. What the references name must outlive them.
+/// Services shared by all connections. The referenced objects must outlive them.
 struct connection_services {
     const router& routes;
     access_settings access;
-    const bearer_token& token; ///< For routes that are not open.
+    const bearer_token& token; ///< Token for routes that are not open.
     wrong_tokens& wrong;
     connection_limits limits;
     logger& log;
-    memory_budget& memory;      ///< For bodies and plain replies.
-    memory_queue& large_bodies; ///< For the memory of those that are announced to be large.
-    address_shares& unfinished; ///< For bodies that have not arrived completely.
-    bulkhead& large_replies;    ///< For routes with large_reply.
+    memory_budget& memory;      ///< Budget for bodies and plain replies.
+    memory_queue& large_bodies; ///< Queue for memory of large bodies.
+    address_shares& unfinished; ///< Counts bodies that are still arriving.
+    bulkhead& large_replies;    ///< Limits routes with large_reply.
     room_log& no_room;
     refused_origins& refused;
     std::vector<network> trusted_proxies;
-    const bearer_token* peers = nullptr; ///< For routes of peers; null: there are none.
+    const bearer_token* peers = nullptr; ///< Token of peer routes; null if there are none.
 };
 
 /// One HTTP/1.1 connection: reads requests one after the other, and answers each with a plain reply
@@ -93,12 +96,12 @@ public:
     /// Serves requests until either side closes the connection. Called once.
     [[nodiscard]] boost::asio::awaitable<void> run();
 
-    /// Checks the deadlines: closes the connection, or ends or wakes what it waits for.
+    /// Checks the deadlines: closes the connection, or ends or wakes its current wait.
     void sweep();
     /// Closes the connection: at once if it is idle and no request has arrived, otherwise after the
     /// current reply.
     void finish();
-    /// Resets the connection at once, so that the peer cannot take what it has received for the
+    /// Resets the connection at once, so that the peer cannot mistake a partial reply for the
     /// whole.
     void abort();
 
@@ -108,7 +111,7 @@ private:
     /// The unsent rest of a plain reply.
     struct unsent_reply {
         gather buffers;
-        file_body* file = nullptr; ///< What follows the buffers, or null.
+        file_body* file = nullptr; ///< Sent after the buffers, or null.
         [[nodiscard]] std::uint64_t bytes() const noexcept {
             return buffers.bytes() + (file == nullptr ? 0 : file->size());
         }
@@ -180,15 +183,15 @@ private:
     time_point since_;               ///< When the phase began or last made progress.
     std::size_t max_body_bytes_ = 0; ///< Limit of the request that is being read.
     std::size_t body_received_ = 0;
-    std::size_t body_mark_ = 0; ///< How much had been received at `body_mark_at_`.
+    std::size_t body_mark_ = 0; ///< Bytes received at `body_mark_at_`.
     time_point body_mark_at_;
     time_point body_progress_; ///< When the body's last byte so far arrived.
-    int unsent_ = 0; ///< How much the kernel held for the peer when the peer last made progress.
+    int unsent_ = 0; ///< Bytes in the kernel's send buffer when the peer last made progress.
     memory_share reply_memory_;           ///< The memory of a plain reply until it has been sent.
     const unsent_reply* plain_ = nullptr; ///< Set while a plain reply is being written.
-    time_point reply_since_;              ///< When writing it began.
+    time_point reply_since_;              ///< When its writing began.
     std::uint64_t reply_bytes_ = 0;       ///< Its whole size.
-    /// How much of it the peer had not read when the peer last made progress.
+    /// Its unread bytes when the peer last made progress.
     std::uint64_t unread_at_progress_ = 0;
     bool timed_out_ = false; ///< sweep() has cancelled the last read.
     bool finishing_ = false;
@@ -197,17 +200,17 @@ private:
     bool evicted_ = false; ///< Another connection needs the place: only a request keeps it.
     bool write_failed_ = false;
     bool without_body_ = false;          ///< The method is HEAD.
-    std::chrono::milliseconds delay_{0}; ///< How long the refusal in reply_ waits.
+    std::chrono::milliseconds delay_{0}; ///< Delay before the refusal in reply_ is sent.
 
-    std::string in_;        ///< What was received and not used yet.
-    time_point in_since_{}; ///< When its first byte arrived. Exact, unlike now_.
+    std::string in_;        ///< Received but unused bytes.
+    time_point in_since_{}; ///< When the first byte of in_ arrived. Exact, unlike now_.
     reply_terms terms_;
     std::variant<std::monostate, http_reply, stream_reply> reply_;
     /// Set while a stream is sent; it lives in the coroutine that sends it.
     event_stream* stream_ = nullptr;
-    std::uint64_t watch_ = 0; ///< The number of the current watch (watch_peer).
-    /// During a stream the peer has sent bytes that stay unread. The socket then stays readable, so
-    /// that only sweep() can notice that the peer leaves.
+    std::uint64_t watch_ = 0; ///< Number of the current watch_peer() call.
+    /// The peer has sent bytes during a stream, which stay unread. The socket then stays readable,
+    /// so only sweep() can notice that the peer leaves.
     bool early_ = false;
 };
 

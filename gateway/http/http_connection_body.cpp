@@ -19,17 +19,16 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t body_read_bytes = 65'536;
 
-// What a large body takes until its run has begun, as a multiple of its length, so that a body that
-// was given memory is not refused later: itself, and while it is read its canonical text, its
-// values, the input that they become, and what these texts have grown by. Only lists of short
-// values take more.
+// Memory of a large body until its run has begun, as a multiple of its length, so that an accepted
+// body is not refused later. It covers the body and, during parsing, its canonical text, its
+// values, the resulting input, and spare capacity. Only lists of short values take more.
 constexpr std::size_t copies_of_large_body = 5;
 
 std::size_t memory_for_body(std::size_t bytes) {
     return memory_use_of_body(bytes) == memory_use::large ? copies_of_large_body * bytes : bytes;
 }
 
-// Gives the body exactly that capacity, where std::string::reserve() would at least double it.
+// Gives the body exactly that capacity; std::string::reserve() would at least double it.
 void grow(std::string& body, std::size_t capacity) {
     std::string larger;
     larger.reserve(capacity);
@@ -63,9 +62,9 @@ void http_connection::refuse_for_want_of_share() {
 asio::awaitable<bool> http_connection::read_body(
     http_request& request, const body_framing& framing, const route& target
 ) {
-    boost::system::error_code ec; // If the peer has left, the next read shows it.
+    boost::system::error_code ec; // If the peer has left, the next read fails.
     const auto peer = socket_.remote_endpoint(ec).address();
-    // Another gateway sends the bodies of many clients.
+    // Another gateway sends bodies of many clients, so they are not counted.
     address_shares::share unfinished(
         services_.unfinished,
         ec || target.peer ? std::string() : client_of(peer, request, services_.trusted_proxies)
@@ -81,7 +80,7 @@ asio::awaitable<bool> http_connection::read_body(
         if (!has_memory) {
             co_return false;
         }
-        grow(request.body, length); // Pages that nothing is written to take no memory.
+        grow(request.body, length); // Unwritten pages take no memory.
     }
     const bool wanted = co_await ask_for_body(request);
     if (!wanted) {
@@ -104,8 +103,8 @@ asio::awaitable<bool> http_connection::read_body(
     co_return complete;
 }
 
-// Nothing is read meanwhile. False: reply_ says that there was no memory in time, or the peer has
-// left.
+// Reads nothing meanwhile. Returns false if there was no memory in time, and reply_ says so, or if
+// the peer has left.
 asio::awaitable<bool> http_connection::wait_for_memory(http_request& request, std::size_t length) {
     const std::size_t bytes = memory_for_body(length);
     if (bytes > services_.memory.limit(memory_use::large)) {
@@ -126,7 +125,8 @@ asio::awaitable<bool> http_connection::wait_for_memory(http_request& request, st
     );
     if (!place.has_turn()) {
         pass_failpoint("body.queued");
-        // Ends when on_turn(), sweep() or a close cancels it, or the peer has reset the connection.
+        // Ends when on_turn(), sweep() or a close cancels it, or when the peer resets the
+        // connection.
         (void)co_await socket_.async_wait(tcp::socket::wait_error, as_result);
     }
     if (place.has_turn()) {
@@ -141,12 +141,12 @@ asio::awaitable<bool> http_connection::wait_for_memory(http_request& request, st
 
 void http_connection::on_turn() {
     if (phase_ == phase::queued) {
-        boost::system::error_code ignored; // A closed socket has no wait.
+        boost::system::error_code ignored; // Fails only for a closed socket, which has no wait.
         socket_.cancel(ignored);
     }
 }
 
-// Some clients send the head first, and the body when they are asked for it.
+// Some clients send the head first, and the body only when asked for it.
 asio::awaitable<bool> http_connection::ask_for_body(const http_request& request) {
     if (!in_.empty() || terms_.http_1_0 ||
         !equal_ignoring_case(request.header("expect"), "100-continue")) {
@@ -157,8 +157,8 @@ asio::awaitable<bool> http_connection::ask_for_body(const http_request& request)
     co_return co_await write_rest(interim);
 }
 
-// The buffer of a body that had no memory reserved grows with what has arrived: the announced
-// length may never come.
+// Without reserved memory, the buffer grows with the received bytes, because the announced length
+// may never arrive.
 asio::awaitable<bool> http_connection::read_plain_body(
     http_request& request, std::size_t length, address_shares::share& unfinished
 ) {
@@ -210,7 +210,8 @@ http_connection::read_chunked_body(http_request& request, address_shares::share&
     }
 }
 
-// Counts the memory of the body so far. False: there is no room for it, and reply_ says so.
+// Counts the memory of the body so far. Returns false if there is no room for it, and reply_ says
+// so.
 bool http_connection::hold(http_request& request, address_shares::share& unfinished) {
     const std::size_t bytes = request.body.capacity();
     if (request.body.size() > body_received_) {
@@ -231,7 +232,7 @@ bool http_connection::hold(http_request& request, address_shares::share& unfinis
 }
 
 // A body must never stop arriving for long, and after a while it must keep a minimum rate. A fast
-// start does not make up for a slow rest, because what has arrived takes memory.
+// start does not make up for a slow rest, because received bytes take memory.
 bool http_connection::body_is_late() {
     const connection_limits& limits = services_.limits;
     const auto period = std::min(limits.body_idle, limits.body);

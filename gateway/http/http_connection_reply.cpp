@@ -25,16 +25,16 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t max_lingering_bytes = 64U << 20U;
 
-// How much is read from the source at once. More would not let a reader catch up faster.
+// Bytes read from the source at once. More would not let a reader catch up faster.
 constexpr std::size_t batch_bytes = 65'536;
-// How much memory for a batch a connection keeps between two reads.
+// Batch memory that a connection keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
 
-// How much is read of a next request that arrives while a stream is sent.
+// Bytes read of a next request that arrives during a stream.
 constexpr std::size_t early_bytes = 4096;
 
-// A peer that reads less than this, on average over the stall limit, makes no progress: it must not
-// hold a connection by reading a byte now and then.
+// A peer that reads less than this, on average over the stall limit, makes no progress, so that it
+// cannot hold a connection by reading a byte now and then.
 constexpr std::int64_t least_bytes_per_second = 500;
 
 constexpr std::string_view crlf = "\r\n";
@@ -56,8 +56,7 @@ private:
 
 } // namespace
 
-/// A streamed reply on its way to the peer: what was read from the source, and what is being
-/// written.
+/// A streamed reply in progress: the batch read from the source and the buffers being written.
 struct http_connection::event_stream {
     event_stream(stream_reply what, const asio::any_io_executor& executor, const reply_terms& terms)
         : source(std::move(what.source)),
@@ -66,8 +65,8 @@ struct http_connection::event_stream {
         source->open(executor);
     }
 
-    /// Reads the next batch and fills `buffers`, with the response head before the first. False:
-    /// there is nothing to write yet.
+    /// Reads the next batch and fills `buffers`, with the response head before the first. Returns
+    /// false if there is nothing to write yet.
     bool read(std::size_t max_bytes) {
         if (head_sent) {
             std::string().swap(head);
@@ -100,12 +99,12 @@ struct http_connection::event_stream {
     gather buffers;
     chunk_head size_line;
     bool chunked;
-    std::string head; ///< The response head; empty once it is sent.
+    std::string head; ///< The response head. Empty once it is sent.
     bool head_sent = false;
     bool heartbeat_due = false;
     bool peer_left = false;
 
-    std::size_t least_lag = 0; ///< While the reader is too far behind: its smallest lag; else 0.
+    std::size_t least_lag = 0; ///< The smallest lag while the reader is too far behind, else 0.
     time_point lagging_since;  ///< When it had that lag.
     bool cut_off = false;
     time_point cut_off_at;
@@ -143,7 +142,7 @@ asio::awaitable<bool> http_connection::send_reply() {
     co_return written&& terms_.keep_alive;
 }
 
-// HEAD: the same response head as GET, without reading the source.
+// For HEAD: the same response head as for GET, without reading the source.
 asio::awaitable<bool> http_connection::send_stream_head() {
     const stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
@@ -156,7 +155,7 @@ asio::awaitable<bool> http_connection::send_stream_head() {
     co_return written&& terms_.keep_alive;
 }
 
-// True: the stream is complete and the connection may serve another request.
+// Returns true if the stream is complete and the connection may serve another request.
 asio::awaitable<bool> http_connection::send_stream() {
     stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
@@ -209,14 +208,15 @@ asio::awaitable<bool> http_connection::send_stream() {
     if (!complete || !terms_.keep_alive || finishing_) {
         co_return false;
     }
-    boost::system::error_code ignored; // Ends the watch; a closed socket has none.
+    // Ends the watch. Fails only for a closed socket, which has none.
+    boost::system::error_code ignored;
     socket_.cancel(ignored);
     enter(in_.empty() ? phase::idle : phase::head);
     co_return true;
 }
 
-// True: nothing is left to write. False: the kernel accepts no more at the moment, or the write
-// failed.
+// Returns true if nothing is left to write, and false if the kernel accepts no more at the moment
+// or the write failed.
 bool http_connection::try_write(gather& buffers) {
     while (!buffers.empty()) {
         boost::system::error_code ec;
@@ -250,7 +250,7 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
     }
 }
 
-// The wait after each chunk leaves the thread to others, even if the peer takes all at once.
+// The wait after each chunk yields the thread to others, even if the peer takes everything at once.
 asio::awaitable<bool> http_connection::write_file(file_body& file) {
     while (file.size() > 0) {
         boost::system::error_code failed;
@@ -259,15 +259,15 @@ asio::awaitable<bool> http_connection::write_file(file_body& file) {
             std::tie(failed) = co_await socket_.async_wait(tcp::socket::wait_write, as_result);
         }
         if (failed) {
-            write_failed_ = true; // The peer notices by the missing bytes.
+            write_failed_ = true; // The peer notices that bytes are missing.
             co_return false;
         }
     }
     co_return true;
 }
 
-// Reads what the peer is still sending: otherwise closing could destroy the reply on its way (RFC
-// 9112 section 9.6).
+// Reads bytes that the peer is still sending; otherwise closing could destroy the reply in transit
+// (RFC 9112 section 9.6).
 asio::awaitable<void> http_connection::linger() {
     if (write_failed_ || !socket_.is_open()) {
         co_return;
@@ -297,9 +297,9 @@ void http_connection::watch_peer() {
     );
 }
 
-// A peer that has closed its side has left; one that sends bytes is only early with its next
-// request. Only the first of these bytes are read. The others keep the socket readable, so that
-// sweep() has to look for the close.
+// A peer that has closed its side has left; a peer that sends bytes is only early with its next
+// request. Only the first of these bytes are read. The others keep the socket readable, so sweep()
+// must look for the close.
 void http_connection::on_peer_readable() {
     const std::size_t begin = in_.size();
     if (begin >= early_bytes) {
@@ -343,8 +343,8 @@ void http_connection::peer_left() {
     stream_->source->wake();
 }
 
-// The socket becomes writable only when a third of its buffer is free. What a slow peer has read
-// shows in the buffer long before that.
+// The socket becomes writable only when a third of its buffer is free. The buffer shows the
+// progress of a slow peer long before that.
 void http_connection::look_for_progress() {
     int unsent = 0;
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
@@ -387,7 +387,7 @@ void http_connection::look_for_lag() {
     event_stream& stream = *stream_;
     if (stream.cut_off) {
         if (now_ - stream.cut_off_at >= services_.limits.farewell) {
-            abort(); // It has not even read what was being sent.
+            abort(); // It has not even read the bytes in flight.
         }
         return;
     }
@@ -402,7 +402,7 @@ void http_connection::look_for_lag() {
     }
 }
 
-// The batch that is being sent is completed before send_cut_off().
+// The current batch is completed before send_cut_off().
 void http_connection::cut_off(std::string_view why) {
     stream_->cut_off = true;
     stream_->source->cut_off();
@@ -422,7 +422,7 @@ asio::awaitable<void> http_connection::send_cut_off() {
     buffers.add(size_line.write(note.size()));
     buffers.add(asio::buffer(note));
     buffers.add(asio::buffer(crlf));
-    (void)co_await write_rest(buffers); // Written or not, nothing follows.
+    (void)co_await write_rest(buffers); // Nothing follows, whether this succeeds or not.
 }
 
 void http_connection::beat() {

@@ -11,7 +11,7 @@ namespace {
 
 struct answer {
     int status;
-    int retry_after_seconds = 0; ///< 0: trying again does not help.
+    int retry_after_seconds = 0; ///< 0 if a retry does not help.
 };
 
 answer answer_to(errc code) noexcept {

@@ -7,8 +7,8 @@
 
 namespace agui::gateway {
 
-/// Refusals that concern the HTTP exchange itself; `errc` has those that concern the meaning of the
-/// request. Each name is an `error.code` of an HTTP error body.
+/// Refusals that concern the HTTP exchange itself; `errc` has the refusals that concern the meaning
+/// of a request. Each name is an `error.code` of an HTTP error body.
 enum class http_errc {
     bad_framing,            ///< 400: the head or body is ambiguous or malformed.
     unauthorized,           ///< 401
@@ -28,8 +28,7 @@ enum class http_errc {
 };
 
 /// `{"error":{"code","message","path"?,"activeRunId"?}}` with the status of the code, and
-/// Retry-After where trying again may help. Only these two functions know which status belongs to a
-/// code.
+/// Retry-After if a retry may help. Only these two functions map codes to statuses.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 

@@ -6,9 +6,9 @@ namespace agui::gateway {
 
 namespace {
 
-// A message, a stop, a tool's answer.
+// Enough for a message, a stop or a tool's answer.
 constexpr std::size_t small_body_bytes = 64U << 10U;
-// Most photos are smaller, and they need not wait for anything larger.
+// Most photos are smaller, so they need not wait behind larger bodies.
 constexpr std::size_t ordinary_body_bytes = 2U << 20U;
 
 } // namespace

@@ -24,17 +24,17 @@ namespace agui::gateway {
 /// once.
 inline constexpr std::size_t uncounted_reply_bytes = 65'536;
 
-/// How a body of that many bytes takes memory: large from 2 MB on, small up to 64 KB.
+/// The memory_use of a body of that size: large from 2 MB on, small up to 64 KB.
 [[nodiscard]] memory_use memory_use_of_body(std::size_t bytes) noexcept;
 
-/// Of a request that another gateway has passed on: what that one has made of it, and what it is
-/// told besides the reply.
+/// Extra data of a request that another gateway has passed on: the ids that it has chosen, and
+/// results that it gets besides the reply.
 struct passed_request {
-    std::string thread_id; ///< Also if the request has none.
+    std::string thread_id; ///< Set even if the request names none.
     std::string run_id;    ///< The same.
     std::string begun{
-    }; ///< The run whose events are the answer, in place of a stream; empty: none.
-    bool is_elsewhere = false; ///< Nothing was done: another process has to, or may, answer.
+    }; ///< The run whose events are the answer, in place of a stream. Empty if there is none.
+    bool is_elsewhere = false; ///< Nothing was done; another process must or may answer.
 };
 
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
@@ -43,16 +43,18 @@ struct http_request {
     std::string method;
     std::string path;         ///< Percent-decoded, below base_path, without the query.
     std::string query;        ///< As sent, without '?'.
-    std::string_view pattern; ///< Of the route that serves it.
+    std::string_view pattern; ///< Pattern of its route.
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
-    memory_share memory; ///< The memory of the body. Who takes the body takes this too.
+    /// The memory of the body. A handler that takes the body must take this too.
+    memory_share memory;
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
-    std::string principal;            ///< Set by authentication.
-    passed_request* passed = nullptr; ///< It comes from another gateway; null: from a client.
+    std::string principal; ///< Set by authentication.
+    /// Set if another gateway passed it on; null for a client's own request.
+    passed_request* passed = nullptr;
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
 
     /// The first header with that name (lower case), or empty.
@@ -66,7 +68,7 @@ struct http_reply {
     std::string content_type = "application/json";
     std::string body;
     std::optional<file_body> file; ///< Sent instead of `body`.
-    /// Why the server has no room for the request, for the log; empty: it has.
+    /// For the log: why the server has no room for the request. Empty if it has room.
     std::string no_room;
 };
 

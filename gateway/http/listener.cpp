@@ -23,11 +23,11 @@ using asio::ip::tcp;
 namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-/// How long to wait after an error, such as a lack of descriptors.
+/// Pause after an error, such as a lack of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr int accept_backlog = 4096;
-/// How much the kernel buffers for a peer that does not read (it doubles the number). Without a
-/// limit it would be megabytes for each slow reader.
+/// Bytes that the kernel buffers for a peer that does not read (it doubles the number). Without a
+/// limit, each slow reader would take megabytes.
 constexpr int send_buffer_bytes = 128 * 1024;
 
 } // namespace
@@ -148,7 +148,7 @@ void listener::turn_away(tcp::socket socket, connection_places::shortage why) {
     const std::string head = write_reply_head(reply, terms);
     boost::system::error_code ignored; // Best effort: the connection is closed in any case.
     socket.non_blocking(true, ignored);
-    std::array<char, 4096> request; // If it stayed unread, close() would destroy the reply.
+    std::array<char, 4096> request; // An unread request would make close() destroy the reply.
     (void)socket.read_some(asio::buffer(request), ignored);
     (void)socket.write_some(std::array{asio::buffer(head), asio::buffer(reply.body)}, ignored);
     socket.shutdown(tcp::socket::shutdown_send, ignored);

@@ -22,7 +22,7 @@ memory_queue::place::~place() {
     const std::lock_guard lock(owner_.mutex_);
     if (waits_) {
         owner_.waiting_.erase(at_);
-        owner_.serve_first(); // The next ones may need less.
+        owner_.serve_first(); // The next bodies may need less.
     }
 }
 

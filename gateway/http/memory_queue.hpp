@@ -10,9 +10,9 @@
 
 namespace agui::gateway {
 
-/// Gives memory to large bodies in the order in which they ask for it: nobody else of the queue is
-/// served before the first, even one that needs less. Safe to call from any thread; must outlive
-/// its places.
+/// Gives memory to large bodies in the order in which they ask for it: no body is served before the
+/// first in the queue, even if it needs less. Safe to call from any thread; must outlive its
+/// places.
 class memory_queue {
 public:
     explicit memory_queue(memory_budget& budget) noexcept : budget_(budget) {}
@@ -22,8 +22,8 @@ public:
     /// The place of one body, until the destructor frees it. Used by one thread at a time.
     class place {
     public:
-        /// Asks for so many bytes, which must be less than the budget's limit for large uses.
-        /// Unless they are there at once, `on_turn` is called when they are: by any thread, and
+        /// Asks for `bytes`, which must be below the budget's limit for large uses. If they are not
+        /// available at once, `on_turn` is called when they are. It may be called by any thread and
         /// under a lock, so it must only post.
         place(memory_queue& owner, std::size_t bytes, std::function<void()> on_turn);
         ~place();
@@ -46,8 +46,8 @@ public:
         std::list<place*>::iterator at_; ///< Valid while it waits.
     };
 
-    /// Serves those that memory given back since the last call is enough for. A budget does not say
-    /// when it has room: this is to be called a few times a second.
+    /// Serves waiting bodies with memory freed since the last call. To be called a few times a
+    /// second, because a budget does not announce free memory.
     void serve();
 
 private:

@@ -15,7 +15,7 @@ public:
     explicit query_parameters(std::vector<std::pair<std::string, std::string>> all)
         : all_(std::move(all)) {}
 
-    /// The first parameter with that name; null: none.
+    /// The first parameter with that name, or null.
     [[nodiscard]] const std::string* find(std::string_view name) const noexcept;
 
 private:

@@ -10,8 +10,8 @@
 
 namespace agui::gateway {
 
-/// Logs the origins of pages that were refused, so that the operator can list them: each once, and
-/// only 50 in all, because anybody can make up origins. Safe to call from any thread.
+/// Logs the origins of pages that were refused, so that the operator can allow them. Each is logged
+/// once, at most 50 in all, because anybody can make up origins. Safe to call from any thread.
 class refused_origins {
 public:
     explicit refused_origins(logger& log) : log_(log) {}

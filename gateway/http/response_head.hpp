@@ -9,7 +9,7 @@
 
 namespace agui::gateway {
 
-/// The parts of a reply's head that the exchange decides, not the handler.
+/// The parts of a reply's head that the connection sets, not the handler.
 struct reply_terms {
     bool http_1_0 = false;
     bool keep_alive = true;

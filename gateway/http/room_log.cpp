@@ -6,7 +6,7 @@ namespace agui::gateway {
 
 namespace {
 
-// The server knows about ten; plugins can make more up.
+// The server itself has about ten; plugins can add more.
 constexpr std::size_t reasons_max = 16;
 constexpr std::string_view other_reasons = "others";
 

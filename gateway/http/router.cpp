@@ -20,8 +20,8 @@ std::string_view take_segment(std::string_view& path) {
 
 bool is_catch_all(std::string_view pattern) noexcept { return pattern.ends_with("/*"); }
 
-/// The parameters of the path; nullopt: it does not match the pattern. The path is split before it
-/// is decoded, so that an encoded '/' stays a part of an id.
+/// The parameters of the path; nullopt if it does not match the pattern. The path is split before
+/// it is decoded, so that an encoded '/' stays a part of an id.
 std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
     std::vector<std::string> parameters;
     while (!pattern.empty() && !path.empty()) {

@@ -11,29 +11,31 @@
 namespace agui::gateway {
 
 /// One row of the server's table of routes. A pattern is a path below base_path whose segments are
-/// literal or `{name}`; `/*` at its end matches any rest. A path with a slash more at its end is
-/// the same.
+/// literal or `{name}`; `/*` at its end matches any rest. A trailing slash in a path is ignored.
 struct route {
     std::string_view method;
     std::string_view pattern;
     http_handler handler;
     bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
-    bool probe = false;    ///< Served also by the connections that are kept for probes.
-    /// Only for other gateways, which show this process's secret instead of a token. Served
-    /// whatever the Host header says, and by every connection, which is exempt from limits from
-    /// then on.
+    bool probe = false;    ///< Also served on connections of the reserve (place_limits).
+    /// Only for other gateways, which authenticate with this process's secret instead of a token.
+    /// Served whatever the Host header says and by every connection, which is then exempt from
+    /// limits.
     bool peer = false;
-    bool passable = false; ///< Also for what another gateway passes on (http_request::passed).
+    bool passable = false; ///< Other gateways may pass on requests for it (http_request::passed).
     bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
-    /// Its reply may take much memory: only a few are made at a time, and only if there is memory.
+    /// Its reply may take much memory, so only a few are made at a time, and only if there is
+    /// memory.
     bool large_reply = false;
-    std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise the smaller of the two.
-    std::size_t more_body_bytes = 0; ///< Beyond that: for what goes with another request's body.
+    /// The smaller of this and server.max_body_bytes applies; 0 means the latter.
+    std::size_t max_body_bytes = 0;
+    /// Added to that limit, for data sent along with another request's body.
+    std::size_t more_body_bytes = 0;
 };
 
-/// Chooses the route of a request. HEAD is served where GET is. Immutable, so that any thread may
-/// use it.
+/// Chooses the route of a request. HEAD is served where GET is. Immutable, so any thread may use
+/// it.
 class router {
 public:
     router(std::string base_path, std::vector<route> routes);
@@ -54,7 +56,7 @@ public:
     /// is null, unless a route serves it.
     [[nodiscard]] match_result match(std::string_view method, std::string_view path) const;
 
-    /// Null: there is no such row.
+    /// Returns null if there is no such row.
     [[nodiscard]] const route* find(std::string_view method, std::string_view pattern) const;
 
 private:

@@ -70,8 +70,9 @@ http_reply page_reply(std::string_view name, const std::optional<std::string>& c
     return reply;
 }
 
-/// Leads to the same path with a '/' at its end, without which the links of a folder's page would
-/// lead past the folder. Relative: what a proxy has removed from the path is not known here.
+/// Redirects to the same path with a '/' at its end, without which the relative links of a folder's
+/// page would miss the folder. The redirect is relative, because a proxy may have removed a part of
+/// the path.
 http_reply to_folder(const http_request& request) {
     const std::string_view path = request.path;
     const std::string_view folder = path.substr(path.rfind('/') + 1);
@@ -105,7 +106,7 @@ std::optional<std::string> relative_name(std::string_view path) {
 /// The page of a folder, for a name without a '/' at its end.
 std::string index_of(const std::string& folder) { return folder + '/' + std::string(index_name); }
 
-/// The file's own path; nullopt: there is no such file below the root.
+/// The file's resolved path; nullopt if there is no such file below the root.
 std::optional<fs::path> find_file(const fs::path& root, const std::string& name) {
     std::error_code ec;
     fs::path file = fs::canonical(root / name, ec);
@@ -120,8 +121,8 @@ std::optional<fs::path> find_file(const fs::path& root, const std::string& name)
     return file;
 }
 
-/// The tag holds the time of the last change of the file or its inode, to the nanosecond: the time
-/// of modification alone is the same in all versions that a reproducible build makes.
+/// The tag holds the times of the last change of the file and its inode, to the nanosecond. The
+/// time of modification alone is the same in all versions from a reproducible build.
 file_version version_of(const struct stat& facts) {
     char tag[96];
     const int size = std::snprintf(
@@ -132,7 +133,8 @@ file_version version_of(const struct stat& facts) {
         static_cast<unsigned long long>(facts.st_ctim.tv_sec),
         static_cast<unsigned long>(facts.st_ctim.tv_nsec)
     );
-    // No later than the reply's Date (RFC 9110 section 8.8.2.1), and a date that can be read again.
+    // Must not be later than the reply's Date (RFC 9110 section 8.8.2.1), and must be a parsable
+    // date.
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const std::chrono::sys_seconds modified(std::chrono::seconds(facts.st_mtim.tv_sec));
     return {
@@ -164,12 +166,13 @@ http_reply part_of(
     return reply;
 }
 
-/// The file, or as much of it as the request asks for.
+/// The file, or the part that the request asks for.
 http_reply file_reply(
     const http_request& request, const fs::path& path, std::string_view name,
     const std::optional<std::string>& csp
 ) {
-    // A file may have become a pipe since it was found: opening that must not wait for a writer.
+    // The file may have been replaced by a pipe since it was found; opening must not wait for a
+    // writer.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (descriptor < 0) {
         return errno == EMFILE || errno == ENFILE

@@ -26,9 +26,10 @@ inline constexpr std::string_view default_csp =
     "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 struct static_settings {
-    std::optional<std::string> csp; ///< Nullopt: default_csp, and X-Frame-Options. Empty: none.
-    /// A browser that asks for a page whose path names no file gets index.html, which decides what
-    /// to show. A path whose last segment has a dot is not a page, but a missing file.
+    /// If nullopt, default_csp and X-Frame-Options are sent; if empty, neither.
+    std::optional<std::string> csp;
+    /// A browser that asks for a page without a file gets index.html, which routes by the path
+    /// itself. A path with a dot in its last segment is not a page but a missing file.
     bool spa = false;
 };
 

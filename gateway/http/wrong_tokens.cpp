@@ -6,14 +6,14 @@
 namespace agui::gateway {
 namespace {
 
-/// An attacker may use many addresses.
+/// Limited, because an attacker may use many addresses.
 constexpr std::size_t clients_max = 64;
 constexpr const char* other_clients = "others";
 
-/// People mistype a token, and pages that are open when it changes ask again.
+/// People mistype tokens, and open pages repeat requests when the token changes.
 constexpr int at_once_max = 3;
 constexpr std::chrono::milliseconds step{100};
-/// Each refusal that waits holds a connection.
+/// Limited, because each delayed refusal holds a connection.
 constexpr std::chrono::milliseconds longest_hold{2'000};
 
 } // namespace

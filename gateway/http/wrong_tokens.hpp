@@ -11,11 +11,11 @@
 
 namespace agui::gateway {
 
-/// Requests with a wrong token: logs them, with one line per client a minute at most, and says how
-/// long each refusal has to wait, which slows guessing on each connection. A client with many
-/// connections still makes many guesses, so a token must be too long to be guessed. Requests with
-/// the right token never wait, whoever else has the client's address. Remembers 64 clients; others
-/// count as one. Safe to call from any thread.
+/// Logs requests with a wrong token, at most one line per client a minute, and delays their
+/// refusals, which slows guessing on each connection. A client with many connections still makes
+/// many guesses, so a token must be too long to be guessed. Requests with the right token never
+/// wait, even if they share the client's address. Remembers 64 clients; others count as one. Safe
+/// to call from any thread.
 class wrong_tokens {
 public:
     using time_point = log_interval::time_point;
@@ -24,11 +24,11 @@ public:
     wrong_tokens(const wrong_tokens&) = delete;
     wrong_tokens& operator=(const wrong_tokens&) = delete;
 
-    /// Counts one. Returns how long its refusal has to wait: the first three of a client between
-    /// two calls of sweep() do not, each later one 100 ms longer, up to 2 s.
+    /// Counts a request and returns the delay of its refusal: none for a client's first three
+    /// between two calls of sweep(), then 100 ms more for each, up to 2 s.
     [[nodiscard]] std::chrono::milliseconds add(const std::string& client, time_point now);
 
-    /// To be called once a minute: logs what was counted since the last lines.
+    /// To be called once a minute: logs the requests counted since the last lines.
     void sweep(time_point now);
 
 private:

@@ -10,18 +10,18 @@ using translator::chat_mode;
 
 namespace {
 
-// About what a delta has around its text: in a log, which it shares with others, and at the least.
+// Approximate bytes around a delta's text: in a log, where deltas share them, and the minimum.
 constexpr std::size_t event_bytes_around = 90;
 constexpr std::size_t least_event_bytes = 64;
-// What is kept of the buffer of records between two reads.
+// Bytes of the record buffer kept between two reads.
 constexpr std::size_t kept_record_bytes = 512;
 // The budget is changed in steps of this size.
 constexpr std::size_t counted_bytes = 4096;
-// The most that may use the memory reserve, so that long answers in full mode run out of memory
-// before short ones.
+// The most memory that may come from the reserve, so that long answers in full mode run out of
+// memory before short ones.
 constexpr std::size_t small_stream_bytes = 64U << 10U;
 
-/// What comes before each event's JSON in a record.
+/// Header before each event's JSON in a record.
 struct record_head {
     std::uint64_t sequence = 0;
     std::uint64_t size = 0;
@@ -44,8 +44,8 @@ run_stream_request chat_stream::events_of(const chat_stream_request& what, const
     events.log = what.log;
     events.projection = translator::projection::v1_1;
     events.form = &form;
-    // The messages need all events. What the reader has is taken without being sent, and a frame
-    // must not hold a text of which the reader has a part.
+    // The messages need all events. Events that the reader has are applied without being sent, and
+    // a frame must not hold a text of which the reader has a part.
     events.split_at = what.after;
     return events;
 }
@@ -75,9 +75,9 @@ void chat_stream::read(std::size_t max_bytes, batch& out) {
     }
 }
 
-// A frame is longer than its event, and how much longer depends on the ids: so only as many events
-// are read at once as give frames of `max_bytes` even if they are the shortest ones. That is a
-// single read unless more is waiting.
+// Frames are longer than their events, by an amount that depends on the ids. So only as many events
+// are read at once as fit into `max_bytes` of frames even if they are the shortest possible. That
+// is a single read unless more is waiting.
 void chat_stream::read_pieces(std::size_t max_bytes, batch& out) {
     std::size_t taken = 0;
     std::size_t wanted = 0;
@@ -90,13 +90,14 @@ void chat_stream::read_pieces(std::size_t max_bytes, batch& out) {
         taken += read_.bytes.size();
     } while (!out.ended && read_.bytes.size() >= wanted && taken < max_bytes &&
              out.bytes.size() < max_bytes);
-    // Counted but never refused, as it is little: if there is no room, the next run is refused.
+    // Counted but never refused, because it is little. If there is no room, the next run is
+    // refused.
     memory_.grow_anyway_to(messages_.bytes());
     memory_.shrink_to(messages_.bytes());
 }
 
-// A whole frame is at least as large as all messages, and a slow reader keeps it for as long as it
-// likes: so there must be room for both before it is written.
+// A whole frame is at least as large as all messages, and a slow reader keeps it for a long time.
+// So there must be room for both before it is written.
 void chat_stream::read_whole(std::size_t max_bytes, batch& out) {
     if (!refused_) {
         take_events(max_bytes, out);
@@ -139,7 +140,7 @@ void chat_stream::take_events(std::size_t max_bytes, batch& out) {
     }
 }
 
-// False: there is no memory for so many bytes.
+// Returns false if there is no memory for `bytes`.
 bool chat_stream::hold(std::size_t bytes) noexcept {
     memory_.set_use(bytes > small_stream_bytes ? memory_use::ordinary : memory_use::small);
     if (!memory_.grow_to(bytes)) {
@@ -162,7 +163,7 @@ void chat_stream::wake() { events_.wake(); }
 
 void chat_stream::cut_off() noexcept { events_.cut_off(); }
 
-// In full mode what is behind is replaced, not sent.
+// In full mode a backlog is replaced, not sent.
 std::size_t chat_stream::backlog_bytes() const {
     return mode_ == chat_mode::full ? 0 : events_.backlog_bytes();
 }

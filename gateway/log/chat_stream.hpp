@@ -15,21 +15,21 @@
 
 namespace agui::gateway {
 
-/// Which frames of a run a reader is sent.
+/// Selects the frames of a run that a reader is sent.
 struct chat_stream_request {
     std::shared_ptr<event_log> log;
     std::string session_id;
     std::string message_id;
     translator::chat_mode mode = translator::chat_mode::incremental;
     std::uint64_t after = 0;         ///< The id of the last frame that the reader has.
-    memory_budget* budget = nullptr; ///< Counts the reader's memory; null: not counted.
+    memory_budget* budget = nullptr; ///< Counts the reader's memory; may be null.
 };
 
-/// A run's log as the frames of the chat stream, as server-sent events. A frame has the number of
-/// the last event in it. Incremental: a frame for each event that changes a message, the same for
-/// every reader of the same events. Full: a frame when the reader is ready for one, of all that has
-/// happened until then, so that a slow reader is behind by no more than one; if there is no memory
-/// for messages and frame, the reader is cut off.
+/// A run's log as frames of the chat stream, sent as server-sent events. A frame has the number of
+/// the last event in it. In incremental mode, each event that changes a message makes a frame, the
+/// same for all readers. In full mode, a frame is made when the reader is ready for one and holds
+/// everything so far, so that a slow reader lags by at most one frame; if there is no memory for
+/// messages and frame, the reader is cut off.
 class chat_stream final : public event_source {
 public:
     explicit chat_stream(const chat_stream_request& what);
@@ -57,7 +57,7 @@ private:
         [[nodiscard]] std::string_view cut_off_note() const noexcept override { return {}; }
 
     private:
-        std::size_t bytes_around_; ///< How much longer an event's frame is than the event.
+        std::size_t bytes_around_; ///< Bytes that a frame adds to its event.
     };
 
     [[nodiscard]] static run_stream_request
@@ -71,12 +71,12 @@ private:
     const translator::chat_mode mode_;
     const std::uint64_t after_;
     translator::chat_messages messages_;
-    const std::size_t frame_bytes_around_; ///< What a frame has around the text of its event.
+    const std::size_t frame_bytes_around_; ///< Bytes that a frame adds to its event's text.
     const records form_;
     run_stream events_;
-    batch read_;                 ///< What `events_` gave, as records.
-    std::uint64_t sequence_ = 0; ///< Of the last event that has a number.
-    bool numbered_ = true;       ///< False: the last event had none.
+    batch read_;                 ///< Output of `events_`, as records.
+    std::uint64_t sequence_ = 0; ///< Number of the last numbered event.
+    bool numbered_ = true;       ///< False if the last event had no number.
     bool refused_ = false;       ///< There was no memory for the next frame.
     memory_share memory_;
 };

@@ -17,7 +17,7 @@ namespace agui::gateway {
 
 namespace {
 
-// How much memory each thread of execution keeps for its next slice.
+// Memory that each thread of execution keeps for its next slice.
 constexpr std::size_t reused_slice_bytes = 4096;
 
 // The largest log that may use the memory reserve, so that large logs run out of memory before
@@ -26,8 +26,8 @@ constexpr std::size_t small_log_bytes = 64U << 10U;
 // The budget is changed in steps of this size.
 constexpr std::size_t counted_bytes = 4096;
 
-// How much of one log may be appended but not stored: about 2000 tokens. A run that produces faster
-// than the disk writes waits, long before it fills the store's queue.
+// Limit of appended but unstored bytes of one log: about 2000 tokens. A run that produces faster
+// than the disk writes must wait long before it fills the store's queue.
 constexpr std::size_t unstored_bytes_max = 256U << 10U;
 
 } // namespace
@@ -44,7 +44,7 @@ event_log::event_log(boost::asio::any_io_executor executor, settings options)
 
 event_log::~event_log() = default;
 
-// Events that clients would reject are a bug of the translator: debug builds abort.
+// Events that clients would reject are a bug of the translator, so debug builds abort.
 void event_log::verify(const translator::wire_event& event) {
     if (!verifier_) {
         return;
@@ -201,7 +201,8 @@ std::string event_log::write_variants(
 // `slice` is empty.
 void event_log::write_staged(session::log_slice& slice) {
     write_entries(staged_from_, events_.size(), slice);
-    // The first delta of a message does not wait: the time to the first token must not grow.
+    // The first delta of a message does not wait, so that the time to the first token does not
+    // grow.
     slice.may_wait = staged_from_ > 1;
     for (std::uint64_t sequence = staged_from_ - 1; sequence <= events_.size(); ++sequence) {
         slice.may_wait = slice.may_wait && events_.is_delta(sequence);
@@ -233,7 +234,7 @@ void event_log::publish_end() {
         const std::lock_guard lock(mutex_);
         visible_ = events_.size();
         ended_ = true;
-        held_.reset(); // What is committed cannot be lost.
+        held_.reset(); // A committed run cannot be lost.
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
@@ -250,7 +251,7 @@ std::vector<std::string> event_log::freeze() {
             events_.write(sequence, visible.emplace_back());
         }
         if (is_elsewhere()) {
-            take_waiters(ready); // Other gateways need not wait here for the store.
+            take_waiters(ready); // Readers in other gateways need not wait here for the store.
         }
     }
     resume(ready);
@@ -271,7 +272,7 @@ void event_log::end_without_store(const std::vector<std::string>& events) {
 
 void event_log::hand_back() {
     const std::lock_guard lock(mutex_);
-    handed_back_ = true; // Its end wakes them.
+    handed_back_ = true; // The end of the log wakes them.
 }
 
 void event_log::cut_off_readers() {
@@ -358,7 +359,7 @@ boost::asio::awaitable<void> event_log::room() {
     }
 }
 
-// The timer is cancelled on the executor, where room() cannot miss it.
+// The timer is cancelled on the executor, so that room() cannot miss it.
 void event_log::wake_writer() {
     if (writer_waits_ && unstored_bytes() <= unstored_bytes_max / 2) {
         writer_waits_ = false;

@@ -33,20 +33,21 @@ namespace agui::gateway {
 /// readers, each in its own form.
 ///
 /// An event is *visible* to readers once it is durable in the store (P3), or at once if the store
-/// keeps no logs or durability is relaxed. Functions of the writer are called on the run's
-/// executor; those of readers, on_durable() and on_failed() on any thread. The mutex is held for a
+/// keeps no logs or durability is relaxed. The writer's functions are called on the run's executor;
+/// the readers' functions, on_durable() and on_failed() on any thread. The mutex is held for a
 /// short time only. All readers get the same events, unless deltas are joined (restored()).
 class event_log final : public translator::wire_sink,
                         public session::log_observer,
                         public std::enable_shared_from_this<event_log> {
 public:
     struct settings {
-        session::store* store = nullptr; ///< Null: nothing is stored, events are visible at once.
+        /// If null, nothing is stored and events are visible at once.
+        session::store* store = nullptr;
         std::int64_t run_number = 0;
         bool visible_before_durable = false; ///< `session.durability = "relaxed"`.
-        memory_budget* budget = nullptr;     ///< Counts the log's memory; null: not counted.
-        /// How many times the memory counts until the log has ended: the run holds other copies of
-        /// the text.
+        memory_budget* budget = nullptr;     ///< Counts the log's memory; may be null.
+        /// How many times the memory counts until the log has ended, because the run holds other
+        /// copies of the text.
         std::size_t copies = 1;
     };
 
@@ -67,29 +68,29 @@ public:
     void restore(const std::vector<session::log_entry>& entries);
     void end_restored();
 
-    // The log of a run that another process has is filled in pieces while it is read: restore(),
-    // then show_restored(), and end_restored() at the end.
+    // The log of another process's run is filled in pieces while it is read: restore(), then
+    // show_restored(), and end_restored() at the end.
 
-    /// Makes what was restored visible.
+    /// Makes the restored entries visible.
     void show_restored();
-    /// `handler` is called on the log's executor whenever readers have come or gone, with their
-    /// number at that moment and, if one has gone, how it has ended.
+    /// `handler` is called on the log's executor whenever a reader is added or removed, with the
+    /// number of readers and, if one was removed, how it left.
     void set_readers_handler(std::function<void(std::size_t, session::leaving)> handler);
 
-    /// What log_slice::variants holds for an event: its forms for older projections (nullopt: the
-    /// same as for the newest).
+    /// Writes the log_slice::variants entry of an event: its forms for older projections, each
+    /// nullopt if it is the same as for the newest.
     [[nodiscard]] static std::string write_variants(
         const std::optional<std::string>& v1_0, const std::optional<std::string>& undeclared
     );
 
     // Writer.
 
-    /// The run's number in the store, if settings::run_number did not give it, and its lease (may
-    /// be null): once that is lost, readers are shown nothing more. To be called before the first
-    /// event, or after hold_back().
+    /// Sets the run's number in the store, if settings::run_number did not, and its lease (may be
+    /// null). Once the lease is lost, readers are shown no more events. To be called before the
+    /// first event, or after hold_back().
     void set_run(std::int64_t number, session::lease_ptr held) noexcept;
-    /// Until set_run(), events are visible at once and are not given to the store; what was
-    /// held back is stored with the events that follow. For a run that the store does not know yet.
+    /// Until set_run(), events are visible at once but not given to the store, which gets them with
+    /// the events that follow. For a run that the store does not know yet.
     void hold_back() noexcept { held_back_ = true; }
 
     /// Appends an event. It is given to the store, or readers are woken, after the current handler
@@ -97,51 +98,50 @@ public:
     /// wait for take_staged().
     void on_event(const translator::wire_event& event) override;
 
-    /// Begins a batch: its events (those of one read from the model server) are published together
-    /// by end_batch(), without a handler for each.
+    /// Begins a batch: its events (from one read from the model server) are published together by
+    /// end_batch(), without a handler for each.
     void begin_batch();
     void end_batch();
 
-    /// The entries that were not yet given to the store, with the terminal: the caller commits
-    /// them.
+    /// The entries not yet given to the store, with the terminal. The caller must commit them.
     [[nodiscard]] session::log_slice take_staged();
 
-    /// False: the store is so far behind with this log that its run should pause. Without a store
-    /// there is always room.
+    /// Returns false if the store lags so far behind this log that its run should pause. Without a
+    /// store there is always room.
     [[nodiscard]] bool has_room() const noexcept;
-    /// Completes when there is room again, or nothing will be stored any more. May be cancelled.
-    /// One wait at a time.
+    /// Completes when there is room, or when nothing more will be stored. May be cancelled. One
+    /// wait at a time.
     [[nodiscard]] boost::asio::awaitable<void> room();
 
     /// Makes everything visible and ends the log. To be called once the entries from take_staged()
     /// are durable.
     void publish_end();
 
-    /// From here on no more events become visible, because the store has failed. Returns the
-    /// visible ones, as JSON.
+    /// Stops making events visible, because the store has failed. Returns the visible ones, as
+    /// JSON.
     [[nodiscard]] std::vector<std::string> freeze();
     /// Ends the log with events that the store does not hold; they are sent without a number (the
     /// exception of P3). To be called after freeze().
     void end_without_store(const std::vector<std::string>& events);
-    /// Ends the log of a run that another process may have by now: its readers go on in `next`,
-    /// which has everything that they were shown, with the same numbers.
+    /// Ends the log of a run that may have moved to another process. Its readers continue in
+    /// `next`, which has all events that they were shown, with the same numbers.
     void continue_in(std::shared_ptr<event_log> next);
 
-    /// Ends the log because this process cannot show the rest: its readers are cut off, and may ask
-    /// for it with the number of what they have seen.
+    /// Ends the log because this process cannot show the rest. Its readers are cut off, and may
+    /// reconnect with the number of the last event that they have seen.
     void cut_off_readers();
 
-    /// Its readers in other processes, who read entries, look there for the rest, which another one
-    /// will have. To be called before the end that other readers get.
+    /// Sends readers in other processes, which read entries, to the process that will have the
+    /// rest. To be called before the log is ended for the other readers.
     void hand_back();
 
     [[nodiscard]] std::uint64_t last_sequence() const;
-    /// The event with this number, as JSON; empty: there is none.
+    /// The event with this number, as JSON. Empty if there is none.
     [[nodiscard]] std::string event(std::uint64_t sequence) const;
     /// The approximate memory of the events.
     [[nodiscard]] std::size_t bytes() const;
-    /// True if that is more than `most`, or if the budget has had no room for it. (The events are
-    /// kept nevertheless.)
+    /// Returns true if that is more than `most`, or if the budget had no room for it. (The events
+    /// are kept nevertheless.)
     [[nodiscard]] bool outgrown(std::size_t most) const;
 
     // Readers.
@@ -150,33 +150,33 @@ public:
     struct cursor {
         translator::projection projection = translator::projection::v1_1;
         std::uint64_t after = 0;    ///< Sequence number of the last event read.
-        std::size_t tail_read = 0;  ///< How many of the events without a number were read.
+        std::size_t tail_read = 0;  ///< How many unnumbered events were read.
         std::uint64_t split_at = 0; ///< No joined event spans this number.
-        /// The results of earlier calls that follow RUN_STARTED are left out: the reader has them.
+        /// Skips results of earlier calls right after RUN_STARTED, because the reader has them.
         bool knows_earlier_results = false;
     };
 
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
-    /// about `max_bytes` at most, but no less than one event if there is one. True: the cursor is
-    /// at the end, and nothing will follow. Nothing is appended while the run is lost to another
-    /// process, which has the rest (continuation()).
+    /// about `max_bytes` at most, but no less than one event if there is one. Returns true if the
+    /// cursor is at the end and nothing will follow. Appends nothing while the run is lost to
+    /// another process, which has the rest (continuation()).
     [[nodiscard]] bool
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
 
-    /// Entries as a store keeps them, for a gateway that shows them to readers of its own.
+    /// Entries in the store's form, for another gateway that shows them to its readers.
     struct stored_entries {
         session::log_slice slice;
-        std::vector<std::string> unnumbered; ///< The events that end a log and have no number.
+        std::vector<std::string> unnumbered; ///< The unnumbered events that end a log.
         bool ended = false;                  ///< Nothing will follow.
         bool is_elsewhere = false;           ///< Another process has the rest, or will have it.
     };
     /// Fills `out` with the next visible entries, and moves the cursor past them: about `max_bytes`
-    /// at most, but no less than one if there is one. Memory of `out` is used again.
+    /// at most, but no less than one if there is one. Reuses the memory of `out`.
     void read_entries(cursor& at, std::size_t max_bytes, stored_entries& out);
 
-    /// Where readers go on that read() has given nothing; null: they wait here.
+    /// The log in which readers continue if read() gave nothing. If null, they wait here.
     [[nodiscard]] std::shared_ptr<event_log> continuation() const;
-    /// True: readers that have seen all of it are to be cut off.
+    /// Returns true if readers that have seen all of it are to be cut off.
     [[nodiscard]] bool cuts_readers_off() const;
 
     /// The approximate number of bytes that are still to be read in that form.
@@ -197,7 +197,7 @@ public:
     };
 
     /// Completes, on the waiter's executor, when there are visible events after `at`, the log has
-    /// ended, or wake(who) is called; or for no reason. Both arguments must outlive the wait.
+    /// ended, or wake(who) is called; or spuriously. Both arguments must outlive the wait.
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
     void wake(waiter& who);
 
@@ -211,9 +211,9 @@ public:
         reader_token(const reader_token&) = delete;
         reader_token& operator=(const reader_token&) = delete;
 
-        /// The server closes the connection: the reader will not have left by itself.
+        /// The server closes the connection, so the reader will count as cut off.
         void set_cut_off() noexcept { how_ = leaving::cut_off; }
-        /// The reader will have left by itself, as is assumed at first.
+        /// The reader will count as having left by itself (the default).
         void set_left() noexcept { how_ = leaving::left; }
 
     private:
@@ -221,10 +221,10 @@ public:
         std::shared_ptr<event_log> log_;
     };
 
-    /// `handler` is called once, on any thread, when the store has lost the log.
+    /// `handler` is called once, on any thread, when the store fails to keep the log.
     void set_failure_handler(std::function<void()> handler);
-    /// `handler` is called on the run's executor whenever the last reader of a log that has not
-    /// ended is gone, with the way in which it ended.
+    /// `handler` is called on the run's executor whenever the last reader of an unended log is
+    /// removed, with the way it left.
     void set_last_reader_handler(std::function<void(leaving)> handler);
     [[nodiscard]] std::size_t reader_count() const;
     /// The number of the last visible event.
@@ -236,7 +236,8 @@ public:
     void on_failed() noexcept override;
 
 private:
-    /// The JSON of an event for older projections; nullopt: as for the newest, empty: none.
+    /// The JSON of an event for older projections: nullopt if it is the same as for the newest,
+    /// empty if the event is left out.
     struct variant_entry {
         std::uint64_t sequence;
         std::optional<std::string> v1_0;
@@ -258,7 +259,7 @@ private:
     void make_visible(std::uint64_t sequence, stored is_stored);
     [[nodiscard]] std::size_t unstored_bytes() const noexcept AGUI_REQUIRES(mutex_);
     void wake_writer() AGUI_REQUIRES(mutex_);
-    /// Usually one: then nothing is allocated.
+    /// Usually one, for which nothing is allocated.
     using resumptions = boost::container::small_vector<resumption, 2>;
     void take_waiters(resumptions& ready) AGUI_REQUIRES(mutex_);
     static void resume(resumptions& ready);
@@ -272,7 +273,7 @@ private:
     session::lease_ptr held_; ///< Changed on the executor with mutex_ held, read with either.
 
     mutable mutex mutex_;
-    std::shared_ptr<event_log> next_ AGUI_GUARDED_BY(mutex_); ///< Of continue_in().
+    std::shared_ptr<event_log> next_ AGUI_GUARDED_BY(mutex_); ///< Set by continue_in().
     memory_share share_ AGUI_GUARDED_BY(mutex_);
     /// The approximate memory of events and variants.
     std::size_t held_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
@@ -309,7 +310,7 @@ private:
     std::unique_ptr<translator::event_verifier> undeclared_verifier_;
 };
 
-/// event_log::restore(). errc::run_expired: an entry is damaged, and the log is of no use.
+/// Calls event_log::restore(). errc::run_expired: an entry is damaged, so the log is unusable.
 [[nodiscard]] result<void>
 restore_entries(event_log& log, const std::vector<session::log_entry>& entries);
 

@@ -45,8 +45,8 @@ void event_log::take_waiters(resumptions& ready) {
     waiters_.clear();
 }
 
-// Each reader continues on its own executor: at once if this thread is running that executor, but
-// only a few, because other runs wait meanwhile.
+// Each reader continues on its own executor: at once if this thread is running that executor. Only
+// a few continue at once, because other runs wait meanwhile.
 void event_log::resume(resumptions& ready) {
     std::size_t at_once = resumed_at_once;
     for (resumption& reader : ready) {
@@ -59,7 +59,7 @@ void event_log::resume(resumptions& ready) {
     }
 }
 
-// Null: the event is the same for every projection.
+// Returns null if the event is the same for the cursor's projection as for the newest.
 const std::optional<std::string>*
 event_log::older_form(const cursor& at, std::uint64_t sequence) const {
     if (at.projection == projection::v1_1) {
@@ -174,7 +174,7 @@ std::size_t event_log::backlog_bytes(const cursor& at, const stream_form& form) 
 }
 
 boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
-    // Not a coroutine of its own, which would cost a frame for every token.
+    // Not a coroutine, which would cost a frame for every token.
     return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
         [this, self = shared_from_this(), &at, &who](auto handler) {
             const std::lock_guard lock(mutex_);

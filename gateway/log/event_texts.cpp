@@ -18,7 +18,7 @@ constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16U << 10U;
 constexpr std::size_t first_entries = 16;
 
-// The types whose texts may be joined.
+// The types of events whose texts may be joined.
 constexpr std::array<std::string_view, 3> joined_types = {
     R"({"type":"TEXT_MESSAGE_CONTENT",)", R"({"type":"REASONING_MESSAGE_CONTENT",)",
     R"({"type":"TOOL_CALL_ARGS",)"
@@ -109,7 +109,7 @@ std::size_t event_texts::bytes_between(
     return own + (to - from) * (shared + around);
 }
 
-// True for a delta that has nothing but its text after the prefix.
+// Returns true for a delta with only its text after the prefix.
 bool event_texts::is_plain_delta(std::uint64_t sequence) const {
     const entry& event = entries_[sequence - 1];
     if (event.prefix == 0) {

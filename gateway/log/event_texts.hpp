@@ -11,7 +11,7 @@ namespace agui::gateway {
 
 /// The JSON of the events of one run, numbered from 1, in little memory: a delta is kept without
 /// the part that it shares with earlier deltas (type and id), so that a token takes its text and a
-/// few bytes. write() gives exactly the bytes that were appended. Not synchronised.
+/// few bytes. write() gives exactly the bytes that were appended. Not synchronized.
 class event_texts {
 public:
     /// Appends an event. Returns by how many bytes the memory has grown: usually 0.
@@ -23,8 +23,8 @@ public:
         return bytes_ + entries_.size() * sizeof(entry);
     }
     /// The approximate size of the events after `from` up to `to`, plus `around` for each; with
-    /// `joined`, without what deltas share and `around`, which many deltas then have only once.
-    /// from < to <= size().
+    /// `joined`, without the shared parts of deltas and `around`, which joined deltas have only
+    /// once. from < to <= size().
     [[nodiscard]] std::size_t bytes_between(
         std::uint64_t from, std::uint64_t to, bool joined, std::size_t around
     ) const noexcept;
@@ -32,10 +32,9 @@ public:
     /// Appends the JSON of an event to `out`.
     void write(std::uint64_t sequence, std::string& out) const;
 
-    /// Lets the last event, if it is a delta, be joined with deltas of the same message before and
-    /// after it.
+    /// If the last event is a delta, allows joining it with adjacent deltas of its message.
     void let_last_join();
-    /// The event has a `delta` that is a text.
+    /// Returns true if the event has a `delta` that is a text.
     [[nodiscard]] bool is_delta(std::uint64_t sequence) const noexcept {
         return entries_[sequence - 1].prefix != 0;
     }
@@ -60,7 +59,7 @@ private:
     /// Where an event's own bytes end, and which prefix comes before them.
     struct entry {
         std::uint32_t end;
-        std::uint32_t prefix : 31; ///< Its index in prefixes_ plus one; 0: there is none.
+        std::uint32_t prefix : 31; ///< Its index in prefixes_ plus one; 0 if there is none.
         std::uint32_t joins : 1;
     };
 

@@ -15,21 +15,20 @@ namespace agui::gateway {
 /// One event of a run. References and views are valid during the call only.
 struct observed_event {
     const session::thread_key& thread;
-    const session::run_record& run; ///< As the run began.
-    std::uint64_t sequence = 0;     ///< Its number in the run, from 1; 0: it could not be stored.
-    std::string_view json;          ///< In the form of AG-UI 1.1.
+    const session::run_record& run; ///< The record from the run's beginning.
+    std::uint64_t sequence = 0;     ///< Its number in the run, from 1; 0 if it could not be stored.
+    std::string_view json;          ///< The event in the form of AG-UI 1.1.
     bool terminal = false;          ///< The last event of the run.
 };
 
 /// Gets each event of each run, in order, on the run's executor, as soon as the event is made,
-/// which may be before readers see it. The terminal event comes once the run's end is stored. Must
-/// not block: the run waits for it. What it throws is logged and otherwise ignored. Runs that an
-/// earlier process left behind are not reported. Runs on different threads call it at the same
-/// time.
+/// which may be before readers see it. The terminal event is reported once the run's end is stored.
+/// Must not block, because the run waits for it. Exceptions are logged and otherwise ignored. Runs
+/// left by an earlier process are not reported. Runs on different threads call it concurrently.
 using run_observer = std::function<void(const observed_event&)>;
 
-/// Passes a run's events on, from the one after `sequence` on, and reports them to an observer.
-/// Used on the run's executor; what its arguments refer to must outlive it.
+/// Passes on a run's events after number `sequence` and reports them to an observer. Used on the
+/// run's executor. The referenced arguments must outlive it.
 class observed_sink final : public translator::wire_sink {
 public:
     observed_sink(
@@ -46,10 +45,10 @@ public:
 
     void on_event(const translator::wire_event& event) override;
 
-    /// To be called once the terminal event that was passed on is stored.
+    /// To be called once the terminal event is stored.
     void report_end();
-    /// To be called instead if it could not be stored, with the events that readers get in its
-    /// place, or would if the run had not been lost to another process.
+    /// To be called instead if it could not be stored. `events` are the ones that readers get in
+    /// its place, or would get if the run were not lost to another process.
     void report_end_without_store(const std::vector<std::string>& events);
 
 private:
@@ -60,7 +59,7 @@ private:
     const session::thread_key& thread_;
     const session::run_record& run_;
     logger& log_;
-    std::uint64_t sequence_; ///< Of the last event.
+    std::uint64_t sequence_; ///< Number of the last event.
     std::string terminal_;
 };
 

@@ -37,11 +37,11 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
     }
 }
 
-// All that the reader has seen is there, under the same numbers.
+// `log` has all events that the reader has seen, with the same numbers.
 void run_stream::go_on_in(std::shared_ptr<event_log> log) {
     token_.emplace(log);
     if (!next_) {
-        next_token_.reset(); // It was for the log that is left here.
+        next_token_.reset(); // It belonged to the former log.
     }
     log_ = std::move(log);
 }

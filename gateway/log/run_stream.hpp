@@ -11,20 +11,20 @@
 
 namespace agui::gateway {
 
-/// Which events a reader is sent, and how.
+/// Selects the events that a reader is sent, and their form.
 struct run_stream_request {
     std::shared_ptr<event_log> log;
     translator::projection projection = translator::projection::undeclared;
     std::uint64_t after = 0; ///< The number of the last event that the reader has.
     /// Read from its first event on once `log` has ended, but without results of earlier calls,
-    /// which `log` shows; null: nothing follows.
+    /// which `log` shows. May be null.
     std::shared_ptr<event_log> next;
     const stream_form* form = &sse_form(); ///< Must outlive the reader.
-    std::uint64_t split_at = 0; ///< No event that is joined from several spans this number.
+    std::uint64_t split_at = 0;            ///< No joined event spans this number.
 };
 
 /// A run's log, from a cursor to its end, as the body of a reply. If the run is lost to another
-/// process, the stream goes on with what that one has stored.
+/// process, the stream continues with the events that that process stores.
 class run_stream final : public event_source {
 public:
     explicit run_stream(run_stream_request what);
@@ -48,7 +48,7 @@ private:
     event_log::cursor at_;
     std::optional<event_log::reader_token> token_;
     std::optional<event_log::reader_token> next_token_;
-    std::optional<event_log::waiter> waiter_; ///< Empty: open() was not called yet.
+    std::optional<event_log::waiter> waiter_; ///< Empty until open().
 };
 
 } // namespace agui::gateway

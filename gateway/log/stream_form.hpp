@@ -7,24 +7,23 @@
 
 namespace agui::gateway {
 
-/// How the events of a run become the bytes of a reply. Without state: one object serves all
-/// streams, on any thread.
+/// Formats the events of a run as the bytes of a reply. Stateless: one object serves all streams,
+/// on any thread.
 class stream_form {
 public:
     virtual ~stream_form() = default;
 
     [[nodiscard]] virtual std::string_view content_type() const noexcept = 0;
 
-    /// Appends what comes before an event's JSON. `sequence` is the event's number in the run; 0:
-    /// it has none, so that no reader can continue after it.
+    /// Appends the bytes before an event's JSON. `sequence` is the event's number in the run, or 0
+    /// if it has none, so that no reader can continue after it.
     virtual void begin_event(std::uint64_t sequence, std::string& out) const = 0;
-    /// Completes the event. Its JSON is the end of `out`, from `json_at` on; it may be replaced by
-    /// other bytes.
+    /// Completes the event, whose JSON is in `out` from `json_at` to the end. May replace the JSON.
     virtual void end_event(std::size_t json_at, std::string& out) const = 0;
-    /// About how many bytes are added to an event's JSON.
+    /// Approximate number of bytes added to an event's JSON.
     [[nodiscard]] virtual std::size_t bytes_around() const noexcept = 0;
 
-    /// As event_source::heartbeat() and cut_off_note().
+    /// See event_source::heartbeat() and cut_off_note().
     [[nodiscard]] virtual std::string_view heartbeat() const noexcept = 0;
     [[nodiscard]] virtual std::string_view cut_off_note() const noexcept = 0;
 };

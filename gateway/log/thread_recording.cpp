@@ -20,7 +20,7 @@ void write_history(
     writer.set_time(now);
     writer.start(opening);
     writer.translate(runner::messages_snapshot{&messages});
-    // A client may have an initial state of its own, which a thread without a state must not clear.
+    // A thread without a state must not clear the client's own initial state.
     if (!thread.state.is_null()) {
         writer.state(thread.state);
     }

@@ -7,8 +7,8 @@
 namespace agui::gateway {
 
 /// Writes a thread as the events of a run: RUN_STARTED, MESSAGES_SNAPSHOT of its head branch,
-/// STATE_SNAPSHOT if it has a state, RUN_FINISHED. Messages from number `end` on are left out;
-/// no_node: none are.
+/// STATE_SNAPSHOT if it has a state, RUN_FINISHED. Leaves out messages from number `end` on; with
+/// no_node, none.
 void write_history(
     const session::thread_record& thread, session::node_index end,
     const translator::run_opening& opening, unix_ms now, translator::translator_settings settings,

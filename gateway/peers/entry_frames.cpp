@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t line_bytes_max = 80;
 // The limit of one event, and of its variants. No gateway writes events above half of it.
 constexpr std::uint64_t event_bytes_max = std::uint64_t{16} << 20U;
-// The limit of all events without a number: they close what is open, and end a run.
+// The limit of all unnumbered events, which close open messages and calls, and end a run.
 constexpr std::size_t unnumbered_bytes_max = std::size_t{1} << 20U;
 
-// How much memory a reader keeps when it has read all.
+// Memory that a reader keeps when it has read everything.
 constexpr std::size_t kept_bytes = 4096;
 
 constexpr std::string_view entry_frame = "e ";

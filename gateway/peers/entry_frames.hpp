@@ -12,8 +12,8 @@
 
 namespace agui::gateway {
 
-// How entries of a run's log travel between gateways: a header line with kind and lengths, then
-// that many bytes.
+// Format of log entries sent between gateways: a header line with kind and lengths, then that many
+// bytes.
 //
 //   e SEQUENCE JSON_BYTES VARIANTS_BYTES   an entry: its JSON, then its variants
 //   u JSON_BYTES                           an event that ends the log and has no number
@@ -24,25 +24,25 @@ inline constexpr std::string_view entries_content_type = "application/x-agui-ent
 inline constexpr std::string_view alive_frame = "alive\n";
 inline constexpr std::string_view cut_off_frame = "cut_off\n";
 
-/// How often a stream says that it is alive when nothing is new. One from which nothing comes for
-/// three times as long is dead, whatever its connection says.
+/// How often a stream without new entries sends an alive frame. A stream that is silent for three
+/// times as long is dead, whatever state its connection has.
 inline constexpr std::chrono::milliseconds alive_period{5'000};
 
 /// Appends the frames of the entries.
 void write_entries(const session::log_slice& slice, std::string& out);
 void write_unnumbered(std::string_view json, std::string& out);
-/// `end` is one that a gateway says: ended, moved or cut_off.
+/// `end` must be one that gateways send: ended, moved or cut_off.
 void write_end(entries_end end, std::string& out);
 
-/// Reads frames that may be cut anywhere. Keeps the rest of the last one, and the events without a
-/// number until the end has come.
+/// Reads frames from bytes that may be cut anywhere. Keeps an incomplete frame, and unnumbered
+/// events until the end arrives.
 class entry_frame_reader {
 public:
-    /// The first entry that comes is the one after `after`.
+    /// The first entry must be the one after `after`.
     explicit entry_frame_reader(std::uint64_t after) : last_(after) {}
 
-    /// Adds what is complete to `out`. False: the bytes make no sense, an entry is missing, or
-    /// something follows the end. Then nothing more can be read.
+    /// Adds complete frames to `out`. Returns false if the bytes are malformed, an entry is
+    /// missing, or something follows the end. Then nothing more can be read.
     [[nodiscard]] bool add(std::string_view bytes, run_entries& out);
 
 private:

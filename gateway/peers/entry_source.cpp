@@ -10,7 +10,7 @@ namespace agui::gateway {
 
 namespace {
 
-// How much memory for entries a stream keeps between two reads.
+// Memory for entries that a stream keeps between two reads.
 constexpr std::size_t kept_bytes = 4096;
 
 } // namespace
@@ -61,7 +61,7 @@ boost::asio::awaitable<void> entry_source::wait() { return log_->wait(at_, place
 void entry_source::wake() { log_->wake(place_->waiter); }
 
 void entry_source::cut_off() noexcept {
-    // So it counts anyway.
+    // Nothing to do: it counts as cut off by default.
 }
 
 std::size_t entry_source::backlog_bytes() const { return log_->backlog_bytes(at_, sse_form()); }

@@ -13,9 +13,9 @@
 
 namespace agui::gateway {
 
-/// A run's log, after an entry, as another gateway reads it (entry_frames.hpp). One reader of the
-/// log. It counts as cut off when it ends, because a connection between gateways may just break,
-/// unless the other gateway has said that its readers have left.
+/// A run's log after an entry, in the form that another gateway reads (entry_frames.hpp). Counts as
+/// one reader of the log. When it ends, that reader counts as cut off, because a connection between
+/// gateways may just break, unless the other gateway has reported that its readers left.
 class entry_source final : public event_source {
 public:
     /// `streams` must outlive this.
@@ -37,7 +37,7 @@ public:
     [[nodiscard]] std::string_view cut_off_note() const noexcept override;
 
 private:
-    /// Shared with the handler that says that the reader has left. Used on the executor.
+    /// Shared with the handler for a reader that leaves. Used on the executor.
     struct place {
         std::shared_ptr<event_log> log;
         event_log::waiter waiter;
@@ -48,7 +48,7 @@ private:
     event_log::cursor at_;
     event_log::stored_entries entries_;
     std::optional<event_log::reader_token> token_;
-    std::shared_ptr<place> place_; ///< Null: open() was not called yet.
+    std::shared_ptr<place> place_; ///< Null until open().
     peer_streams& streams_;
     const peer_streams::name own_;
     std::optional<peer_streams::member> member_;

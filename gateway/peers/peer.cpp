@@ -19,11 +19,11 @@ using steady = std::chrono::steady_clock;
 namespace {
 
 constexpr int missed_max = 3;
-// After a failure nobody asks again for so long; doubled with each further one.
+// Pause after a failure, doubled with each further one.
 constexpr auto first_pause = 250ms;
 constexpr int pause_doublings_max = 4;
 
-// Between half of the time and all of it, so that gateways do not come back all at once.
+// A random time between half of `time` and all of it, so that gateways do not retry all at once.
 std::chrono::milliseconds jittered(std::chrono::milliseconds time) {
     const auto random = static_cast<unsigned char>(random_bytes(1).front());
     return time / 2 + time * random / 512;
@@ -122,11 +122,11 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
     }
     if ((status == 408 || status == 413 || status == 500 || status == 503) &&
         (**answer)->header("content-type").starts_with("application/json")) {
-        was_sent = status == 500; // Otherwise it has no room for this request.
+        was_sent = status == 500; // The other statuses mean that it has no room for the request.
         note_answer();
         co_return cannot_be_asked();
     }
-    if (status != 200 && status != 204) { // A proxy, or another version.
+    if (status != 200 && status != 204) { // From a proxy or another version.
         note_failure("it answers with status " + std::to_string(status));
         co_return cannot_be_asked();
     }
@@ -139,7 +139,7 @@ failure peer::not_understood() {
     return cannot_be_asked();
 }
 
-// Requests that fail together are one failure.
+// Requests that fail together count as one failure.
 void peer::note_failure(std::string_view reason) {
     const auto now = steady::now();
     const std::lock_guard lock(mutex_);
@@ -175,7 +175,8 @@ peer::stream::stream(
             executor, of_->ping_while_streaming(of_->beating_),
             [of = of_, own = of_->beating_](const std::exception_ptr&) {
                 const std::lock_guard over(of->mutex_);
-                if (of->beating_ == own) { // It has thrown: the next stream begins it again.
+                // It threw an exception; the next stream starts it again.
+                if (of->beating_ == own) {
                     of->beating_.reset();
                 }
             }

@@ -22,41 +22,42 @@
 
 namespace agui::gateway {
 
-/// Another gateway, under one of its numbers, as this one asks it. Safe to call from any thread.
+/// Client for one other gateway, under one of its numbers. Safe to call from any thread.
 class peer : public std::enable_shared_from_this<peer> {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// `own` is the number that this gateway asks under. Without `client` it cannot be asked. `log`
-    /// must outlive this.
+    /// `own` is this gateway's number in requests. If `client` is null, the other gateway cannot be
+    /// reached. `log` must outlive this.
     peer(
         std::int64_t own, session::peer_address address,
         std::shared_ptr<runner::http_client> client, logger& log,
         std::chrono::milliseconds ping_period = std::chrono::seconds(1)
     );
 
-    /// True: it could not be asked a moment ago, or it is another process by now.
+    /// Returns true during the pause after a failure, for example if another process has its
+    /// address, and always without a client.
     [[nodiscard]] bool is_down(time_point now) const;
-    /// False: it has not answered the last time. Then it is pinged on `executor`, by one at a time
-    /// and after each pause, until it answers.
+    /// Returns false if the last request failed. Then the gateway is pinged on `executor`, with one
+    /// ping at a time and a pause after each failure, until it answers.
     [[nodiscard]] bool answers(const boost::asio::any_io_executor& executor);
 
-    /// Whether the pause after a failure ends a request before it is sent.
+    /// Whether a request during the pause after a failure is refused or sent.
     enum class in_pause { is_refused, is_sent };
-    /// Sends a request and returns once the head of the answer has come, whose status is 200 or
-    /// 204. errc::store_unavailable: it cannot be asked, has not answered within `time`, or has
-    /// answered something else; that is logged once a minute. `is_sent`: false if it has certainly
-    /// not been carried out.
+    /// Sends a request and returns once the head of the answer has arrived, with status 200 or 204.
+    /// errc::store_unavailable: the gateway cannot be reached, has not answered within `time`, or
+    /// has answered with another status; that is logged once a minute. Sets `is_sent` to false if
+    /// the request was certainly not carried out.
     [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<runner::transport_response>>> send(
         runner::http_method method, std::string_view path, std::string body,
         std::chrono::milliseconds time, in_pause what = in_pause::is_refused,
         bool* is_sent = nullptr
     );
-    /// Its answer makes no sense. Returns what the caller may say of it.
+    /// To be called if an answer is malformed. Returns the failure for the caller to report.
     [[nodiscard]] failure not_understood();
 
-    /// One stream from it, while it exists. While there are any, the gateway is pinged once in each
-    /// period, and if three pings in a row find no answer, all streams are cut.
+    /// Registers a stream from this gateway while it exists. While there are streams, the gateway
+    /// is pinged once per period. If three pings in a row get no answer, all streams are cut.
     class stream {
     public:
         /// `cut` is called on any thread, not during or after the destructor, and must not block.
@@ -86,17 +87,17 @@ private:
 
     const std::int64_t own_;
     const session::peer_address address_;
-    const std::shared_ptr<runner::http_client> client_; ///< Null: it cannot be asked.
+    const std::shared_ptr<runner::http_client> client_; ///< Null if it cannot be reached.
     logger& log_;
     const std::chrono::milliseconds ping_period_;
 
     mutable mutex mutex_; ///< Also held during the calls of stream::cut_.
     time_point down_until_ AGUI_GUARDED_BY(mutex_){};
-    int failures_ AGUI_GUARDED_BY(mutex_) = 0;     ///< Since the last answer.
-    bool probing_ AGUI_GUARDED_BY(mutex_) = false; ///< answers() pings.
+    int failures_ AGUI_GUARDED_BY(mutex_) = 0;     ///< Number since the last answer.
+    bool probing_ AGUI_GUARDED_BY(mutex_) = false; ///< A ping of answers() is running.
     log_interval unreachable_ AGUI_GUARDED_BY(mutex_){std::chrono::minutes(1)};
     std::list<stream*> streams_ AGUI_GUARDED_BY(mutex_);
-    /// Told when no stream is left; null: no ping runs.
+    /// Notified when no stream is left. Null if ping_while_streaming() is not running.
     std::shared_ptr<change_signal> beating_ AGUI_GUARDED_BY(mutex_);
 };
 

@@ -24,27 +24,27 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The first packet may be lost once.
+// Allows for one loss of the first packet.
 constexpr auto connect_time = 3s;
-// What it does before the answer is a look into its memory.
+// The gateway answers from memory.
 constexpr auto open_time = 3s;
-// A run has to end first. Who takes longer is told by the store too, so that a stop takes effect
-// soon.
+// A run must end first. A gateway that takes longer also gets the stop through the store, so that
+// it takes effect soon.
 constexpr auto stop_time = 1s;
-// A run that gives way ends at once, or the message is refused.
+// A superseded run ends at once, or the message is refused.
 constexpr auto give_way_time = 2s;
-// Gateways that have nothing to stop answer at once. Those that do not are told by the store.
+// Gateways with nothing to stop answer at once. Others get the stop through the store.
 constexpr auto others_time = 300ms;
 constexpr auto all_time = 1s;
-// What a request may wait for: its body on the way, the store, a run that gives way. A run of its
-// own has begun by then.
+// A request may wait for its body in transit, the store, and a superseded run. Its own run has
+// begun by then.
 constexpr auto pass_time = 20s;
-// A stream says often that it is alive.
+// Streams send alive frames often.
 constexpr auto silence_max = 3 * alive_period;
 // Above this, unused peers are dropped.
 constexpr std::size_t kept_peers = 256;
 
-// Nullopt: it does not come, or is too large.
+// Returns nullopt if the body does not arrive or is too large.
 asio::awaitable<std::optional<std::string>>
 body_of(runner::transport_response& answer, std::size_t most = peer_request_bytes_max) {
     std::string body;
@@ -71,7 +71,7 @@ peer_client::open(std::int64_t gateway, asked_run run, std::uint64_t after) {
     if (!to) {
         co_return to.error();
     }
-    // All that follow runs of that gateway would try at once, and read nothing meanwhile.
+    // Otherwise all followers of that gateway's runs would try at once, and read nothing meanwhile.
     if (!(*to)->answers(co_await asio::this_coro::executor)) {
         co_return failure{errc::store_unavailable, "the gateway that has the run cannot be asked"};
     }
@@ -115,7 +115,7 @@ ask_to_stop(std::shared_ptr<peer> to, std::string request, std::chrono::millisec
 
 asio::awaitable<result<stopped_here>>
 stop_at(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds time) {
-    // That it takes long says nothing of the gateway.
+    // A slow stop does not mean that the gateway is down.
     const auto met = co_await runner::with_deadline(
         ask_to_stop(to, std::move(request), 2 * time), std::chrono::steady_clock::now() + time
     );
@@ -128,7 +128,7 @@ std::chrono::milliseconds age_of(std::chrono::steady_clock::time_point asked) {
     );
 }
 
-// What all have answered so far. Used on one executor.
+// Collects the answers. Used on one executor.
 struct stops {
     peer_door::stopped_everywhere told{.met = {}, .all_reached = true};
     std::size_t under_way = 0;
@@ -197,14 +197,14 @@ peer_client::pass(std::int64_t gateway, client_request request) {
     if (!to) {
         co_return unreached();
     }
-    // Some are for the next gateway of a request, and nothing here reads a client's.
+    // Peer headers are set for the next gateway only, and a client's have no meaning.
     std::erase_if(request.headers, [](const auto& header) {
         return header.first.starts_with(peer_header_prefix);
     });
     std::string message = write_passed(request, std::chrono::steady_clock::now());
     std::string().swap(request.body);
     const auto time = pass_time + settings_.busy_wait;
-    // A gateway that has gone silent is given up before its answer would be late.
+    // A gateway that has gone silent is abandoned before the deadline of its answer.
     const auto executor = co_await asio::this_coro::executor;
     runner::stop_source silent(executor);
     const peer::stream pulse(*to, executor, [&silent] {
@@ -251,8 +251,8 @@ asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywh
             }
         );
     }
-    // The owner's run takes its time to end; who has nothing to stop answers at once. Each request
-    // ends by itself.
+    // The owner's run may need time to end; gateways with nothing to stop answer at once. Each
+    // request ends by itself.
     while (gathered->owner_under_way) {
         co_await gathered->changed->wait_until(std::chrono::steady_clock::time_point::max());
     }

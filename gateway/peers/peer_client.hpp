@@ -17,13 +17,13 @@
 
 namespace agui::gateway {
 
-/// Asks other gateways at the addresses that the store has of them.
+/// Sends requests to other gateways, at their addresses in the store.
 class peer_client final : public peer_door {
 public:
     struct settings {
-        std::string ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
+        std::string ca_file;                    ///< More trusted certificates (PEM); may be empty.
         std::chrono::milliseconds busy_wait{0}; ///< run_settings::busy_wait, of all gateways.
-        memory_budget* budget = nullptr; ///< Counts what is kept of answers; null: none does.
+        memory_budget* budget = nullptr;        ///< Counts the memory of kept answers; may be null.
     };
     /// The references must outlive this.
     peer_client(session::store& store, settings given, logger& log);
@@ -51,7 +51,7 @@ private:
     logger& log_;
     std::atomic<std::int64_t> streams_{0}; ///< Opened so far.
     mutex mutex_;
-    /// By its number and this gateway's, both of which change when leases are lost.
+    /// Keyed by its number and this gateway's; both change when leases are lost.
     std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<peer>>
         peers_ AGUI_GUARDED_BY(mutex_);
 };

@@ -21,7 +21,7 @@ namespace {
 // Limit for telling the other gateway that the readers left, and then for its ending of the stream.
 constexpr std::chrono::seconds leave_time{2};
 
-// Shared with what makes the other gateway end it.
+// Shared with report_leaving(), which makes the other gateway end the stream.
 struct reading {
     explicit reading(const asio::any_io_executor& executor) : stop(executor) {}
     runner::stop_source stop;
@@ -89,7 +89,8 @@ public:
     }
 
 private:
-    // False: nothing more will come. The bytes are valid only until this thread does other work.
+    // Returns false if nothing more will come. The bytes are valid only until this thread does
+    // other work.
     asio::awaitable<bool> read_some(run_entries& out) {
         const auto piece = co_await answer_->read();
         co_return piece && !piece->empty() && frames_.add(*piece, out);
@@ -101,7 +102,7 @@ private:
     const std::int64_t stream_;
     const std::shared_ptr<reading> reading_;
     entry_frame_reader frames_;
-    const peer::stream pulse_; ///< Last: it may cut the others.
+    const peer::stream pulse_; ///< Last, because it may cut the others.
 };
 
 } // namespace

@@ -29,7 +29,7 @@ result<json::object> read_object(std::string_view body, std::size_t max_depth = 
     return std::move(value->get_object());
 }
 
-// False: it has another type. A member that is missing leaves `into` as it is.
+// Returns false if the member has another type. A missing member leaves `into` unchanged.
 bool read_text(const json::object& from, std::string_view name, std::string& into) {
     const json::value* const found = from.if_contains(name);
     if (found != nullptr && found->is_string()) {
@@ -199,7 +199,7 @@ std::string with_body(const json::object& head, std::string_view body) {
     return out;
 }
 
-// The head; what follows it stays in `from`.
+// Takes the head from `from`, where the rest stays.
 result<json::object> take_head(std::string& from) {
     const std::size_t end = from.find('\n');
     if (end == std::string::npos) {

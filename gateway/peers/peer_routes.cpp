@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// 0: there is none.
+// Returns 0 if there is no number.
 std::int64_t number_in(std::string_view text) {
     std::int64_t number = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -33,8 +33,8 @@ http_reply nothing() {
 
 http_reply other_gateway() { return to_reply(http_errc::wrong_host, "This is another gateway."); }
 
-// A process that has lost its leases has another number, and the address of one that has ended may
-// be another's by now.
+// A process that lost its leases gets another number, and another process may have the address of
+// one that has ended.
 bool is_for_this_process(const session::store& store, const http_request& request) {
     const std::int64_t own = store.gateway_number();
     return own != 0 && own == number_in(request.header(peer_to_header));
@@ -46,7 +46,7 @@ read_log(const peer_services& here, const http_request& request, peer_request wh
         std::move(what.key), what.run_id.value_or(""), what.run_number
     );
     if (!log || what.after > log->last_sequence()) {
-        co_return nothing(); // This gateway does not have them.
+        co_return nothing(); // This gateway does not have these entries.
     }
     const peer_streams::name own{number_in(request.header(peer_from_header)), what.stream};
     co_return stream_reply{std::make_unique<entry_source>(log, what.after, here.streams, own)};
@@ -101,7 +101,7 @@ client_answer answer_of(handler_reply reply, passed_request passed) {
     return out;
 }
 
-// A request of a client, as if it had come here.
+// Handles a client's request as if it had arrived here.
 asio::awaitable<handler_reply>
 pass(std::shared_ptr<const peer_services> here, http_request& request) {
     if (!is_for_this_process(here->store, request)) {

@@ -9,17 +9,17 @@
 
 namespace agui::gateway {
 
-/// What peer routes need. What the references name must outlive the routes.
+/// Services of the peer routes. The referenced objects must outlive the routes.
 struct peer_services {
     run_service& runs;
     const session::store& store;
     peer_streams& streams;
-    const router& routes; ///< Of this process: may be made later than the peer routes.
+    const router& routes; ///< This process's routes; may be made after the peer routes.
 };
 
-/// What other gateways on the store may ask for (peer_request.hpp). A request for another number
-/// than this process has is refused with 421; of a client's requests only those for routes that may
-/// be passed are carried out (route::passable).
+/// Routes for other gateways on the store (peer_request.hpp). A request for a number that is not
+/// this process's is refused with 421. Passed client requests are served only if their route is
+/// passable (route::passable).
 [[nodiscard]] std::vector<route> make_peer_routes(peer_services services);
 
 } // namespace agui::gateway

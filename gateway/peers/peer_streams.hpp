@@ -9,8 +9,8 @@
 
 namespace agui::gateway {
 
-/// The streams that other gateways read here, each under the number of the gateway and one that it
-/// has chosen. Safe to call from any thread; must outlive its members.
+/// The streams that other gateways read here, each named by the gateway's number and a number that
+/// it has chosen. Safe to call from any thread; must outlive its members.
 class peer_streams {
 public:
     using name = std::pair<std::int64_t, std::int64_t>;
@@ -19,7 +19,7 @@ public:
     peer_streams(const peer_streams&) = delete;
     peer_streams& operator=(const peer_streams&) = delete;
 
-    /// One stream, while it exists. Of two with the same name only the later one is found.
+    /// Registers a stream while it exists. Of two with the same name only the later one is found.
     class member {
     public:
         /// `on_left` is called on any thread, not during or after the destructor, and must not
@@ -36,7 +36,7 @@ public:
         const std::function<void()> on_left_;
     };
 
-    /// The stream's reader has left by itself. False: there is no such stream.
+    /// The stream's reader has left by itself. Returns false if there is no such stream.
     bool leave(const name& which);
 
 private:

@@ -32,8 +32,9 @@ begin_admitted(std::unique_ptr<accepted_run::admitted>& to_begin, std::shared_pt
         }
     }
     if (core.settings.supersede_active) {
-        // In the order in which they came: an older message must not stop the run of a newer one.
-        // Until the run has begun, because only then the next message can stop it.
+        // Requests proceed in order of arrival, so that an older message does not stop the run of a
+        // newer one. The turn is held until the run has begun, because only then the next message
+        // can stop it.
         request.thread_turn = co_await core.registry.take_turn(request.place, "thread");
     }
     if (!has_thread) {

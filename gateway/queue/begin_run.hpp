@@ -7,7 +7,7 @@
 
 namespace agui::gateway {
 
-/// Does what run_service::begin() promises.
+/// Implements run_service::begin().
 [[nodiscard]] boost::asio::awaitable<result<void>> begin_run(accepted_run accepted);
 
 } // namespace agui::gateway

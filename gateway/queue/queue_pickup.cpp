@@ -34,8 +34,8 @@ requested_run requested_by(const session::left_request& left, unix_ms now) {
     return what;
 }
 
-// The request as it is in the store now, with the turn of the queue: nullopt if a run has taken it,
-// or it was withdrawn.
+// Takes the queue's turn and reads the stored request. Returns false if a run has taken it, it was
+// withdrawn, or the store fails.
 boost::asio::awaitable<bool> is_still_queued(accepted_run::admitted& request) {
     run_core& core = *request.core;
     request.queue_turn = co_await core.registry.take_turn(request.place, "queue");
@@ -53,7 +53,7 @@ boost::asio::awaitable<bool> is_still_queued(accepted_run::admitted& request) {
     co_return true;
 }
 
-// In the order in which a request that comes from a client takes the same turns. False: it cannot
+// Takes the turns in the same order as a request from a client. Returns false if the request cannot
 // be answered here.
 boost::asio::awaitable<bool> wait_here(
     std::shared_ptr<run_core> core, std::unique_ptr<run_registry::admission> admission,
@@ -69,7 +69,8 @@ boost::asio::awaitable<bool> wait_here(
             log_level::error, "a message of another process waits for an agent that is not here",
             {{"thread", left.key.thread_id}, {"agent", left.request.agent_id}}
         );
-        // Another process may have it. If the store refuses, it is left when this process ends.
+        // Another process may have the agent. If the store refuses, the request is left when this
+        // process ends.
         (void)co_await core->services.store.leave_queued(left.request.number);
         co_return false;
     }
@@ -85,7 +86,7 @@ boost::asio::awaitable<bool> wait_here(
     request.id_turn = co_await core->registry.take_turn(request.place, "run " + run_id);
     check_failpoint("queue.picked_up");
     if (core->queue.find(request.place, run_id) || !co_await is_still_queued(request)) {
-        co_return true; // Its client has sent it again, to this process, or a run has taken it.
+        co_return true; // Its client has sent it again to this process, or a run has taken it.
     }
     core->services.log.log(
         log_level::info, "a message that another process has left is answered here",
@@ -117,12 +118,13 @@ boost::asio::awaitable<void> pick_up_queued(std::shared_ptr<run_core> core) {
         }
         const std::int64_t number = left->front().request.number;
         core->queue.begin_pick_up(number);
-        // Beside the others: a request of the same id may take long.
+        // Concurrently, because a request with the same id may hold its turn for long.
         boost::asio::co_spawn(
             executor, wait_here(core, std::move(*admission), std::move(left->front())),
             [core, number](const std::exception_ptr& thrown, bool can_be_answered) {
                 if (thrown || can_be_answered) {
-                    core->queue.end_pick_up(number); // It waits, or the next look finds it again.
+                    // It waits here, or the next search finds it again.
+                    core->queue.end_pick_up(number);
                 }
                 if (thrown) {
                     core->services.log.log(

@@ -8,11 +8,11 @@
 
 namespace agui::gateway {
 
-/// With run_settings::queue: lets requests wait here that another process has left in the queues
-/// of threads, because it ended or lost its leases. They are answered as if their clients waited
-/// here without a connection (queued_run.hpp); what the requests said besides their messages is
-/// that of the thread. Takes no more than this process may have runs. Returns once there are no
-/// more such requests, not once they are answered.
+/// With run_settings::queue: takes over requests that another process left in the queues of
+/// threads, because it ended or lost its leases. They are answered as if their clients had waited
+/// here and disconnected (queued_run.hpp). Only their messages are known; everything else is taken
+/// from the thread. Takes at most as many as this process may have runs. Returns once no such
+/// requests are left, not once they are answered.
 [[nodiscard]] boost::asio::awaitable<void> pick_up_queued(std::shared_ptr<run_core> core);
 
 } // namespace agui::gateway

@@ -53,8 +53,8 @@ store_messages(const accepted_run::admitted& request, const session::queued_requ
     co_return co_await store.enqueue(request.place.thread, row, limits);
 }
 
-// One request that waits, from RUN_STARTED until it has become the active run or its stream has
-// ended. On the request's executor.
+// A waiting request, from RUN_STARTED until it becomes the active run or its stream ends. Used on
+// the request's executor.
 class queued_run : public std::enable_shared_from_this<queued_run> {
 public:
     queued_run(
@@ -100,7 +100,8 @@ private:
         for (;;) {
             pass_failpoint("queue.waits");
             const auto run = co_await begun_elsewhere();
-            // After the store was asked, because a run here may have taken the message meanwhile.
+            // Checked after the store was asked, because a run here may have taken the message
+            // meanwhile.
             if (const auto pass = core_->queue.pass_of(*waiting_)) {
                 if (co_await follow(pass, *watch)) {
                     co_return;
@@ -120,7 +121,7 @@ private:
             }
             if (core_->registry.draining()) {
                 waiting_->log->hand_back(); // The message stays in the queue.
-                // On failure it is left to others when this process has ended.
+                // On failure, other processes get it when this one has ended.
                 (void)co_await store().leave_queued(waiting_->number);
                 finish(stop_reason::shutdown);
                 co_return;
@@ -137,8 +138,8 @@ private:
         }
     }
 
-    // The run that another process has begun of this request, or with its message; nullopt: none,
-    // or the store cannot say.
+    // The run that another process has begun from this request or with its message. nullopt if
+    // there is none or the store fails.
     boost::asio::awaitable<std::optional<session::run_record>> begun_elsewhere() {
         if (!store().is_shared()) {
             co_return std::nullopt;
@@ -147,15 +148,15 @@ private:
         co_return run ? std::move(*run) : std::nullopt;
     }
 
-    // Until the run that another process has begun is over.
+    // Follows the run that another process has begun, until it is over.
     boost::asio::awaitable<void>
     follow_elsewhere(session::run_record run, run_registry::watch& watch) {
         pass_failpoint("queue.begun_elsewhere");
         if (run.answered_by.empty()) {
-            // The request itself, which was sent to both processes: that run's log goes on with
-            // what was shown here. It is no longer found here from now on.
+            // The run is of this request, which was sent to both processes. Its log continues after
+            // the events shown here, and the request is not found here any more.
             core_->queue.remove(waiting_);
-            co_await remove_message(); // It may have begun there without having been in the queue.
+            co_await remove_message(); // The run may have begun without taking the queued message.
             const auto followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
             if (!followed) {
                 end_with_failure(followed.error());
@@ -170,7 +171,7 @@ private:
                 finish(stop_reason::cancelled);
                 co_return;
             }
-            if (core_->registry.draining()) { // Which stops no run of another process.
+            if (core_->registry.draining()) { // A drain stops no run of another process.
                 waiting_->log->hand_back();
                 finish(stop_reason::shutdown);
                 co_return;
@@ -184,9 +185,9 @@ private:
         co_await end_answered(run.answered_by, watch);
     }
 
-    // How long a hand-off still holds the queue: its calls are open, and nobody has sent a message
-    // since. Nullopt: it does not, or the store cannot say, which begin() will find too. Without
-    // holding the thread, so that an answer is not refused meanwhile.
+    // How long a hand-off still holds the queue, because its calls are open and no message was sent
+    // since. nullopt if none holds it, or if the store fails, which begin() will notice too. Does
+    // not hold the thread, so that an answer is not refused meanwhile.
     boost::asio::awaitable<std::optional<std::chrono::milliseconds>> held_for() {
         const auto latest = co_await store().latest_run(place().thread);
         if (!latest || !latest->has_value()) {
@@ -209,16 +210,16 @@ private:
         co_return std::chrono::milliseconds(run.ended_at + hold.count() - now);
     }
 
-    // False: the thread is busy, or a hand-off holds the queue. Otherwise this request has become
-    // the run that takes the messages of all, or its stream has ended.
+    // Returns false if the thread is busy, or a hand-off holds the queue. Otherwise this request
+    // has become the run that takes all messages, or its stream has ended.
     boost::asio::awaitable<bool> begin() {
         pass_failpoint("queue.begins");
         const auto taken = co_await store().acquire(place().thread, waiting_->record.run_id);
         if (!taken && taken.error().code == errc::thread_busy) {
             co_return false;
         }
-        // Once more, because a run may have ended in a hand-off since, or another process may have
-        // taken the message.
+        // Checked again, because a run may have ended in a hand-off since, or another process may
+        // have taken the message.
         if (taken && (co_await begun_elsewhere() || co_await held_for())) {
             store().release(*taken);
             core_->registry.wake(place()); // An answer may wait for the thread.
@@ -251,8 +252,8 @@ private:
         co_return true;
     }
 
-    // The run that would have taken the message could not begin. What can never succeed leaves the
-    // queue, so that it does not keep later messages from being answered.
+    // Ends the request because the run with its message could not begin. A message that can never
+    // succeed leaves the queue, so that it does not block later ones.
     boost::asio::awaitable<void> fail(failure reason) {
         if (!may_succeed_later(reason.code)) {
             co_await remove_message();
@@ -266,7 +267,8 @@ private:
         });
     }
 
-    // Until the run that has taken its message is over. False: it has put the message back.
+    // Waits until the run that has taken its message is over. Returns false if that run has put the
+    // message back.
     boost::asio::awaitable<bool>
     follow(std::shared_ptr<queue_pass> pass, run_registry::watch& watch) {
         while (!core_->queue.is_over(*pass)) {
@@ -306,7 +308,7 @@ private:
         over();
     }
 
-    // The message is answered, whatever the database says at the moment.
+    // The message is already answered, so a temporary failure of the store is worth a retry.
     [[nodiscard]] bool may_be_written_later(const failure& why) const {
         return why.code == errc::store_unavailable && store().is_shared() &&
                !core_->registry.draining() && !request_->arrival->stopped();
@@ -331,11 +333,12 @@ private:
     boost::asio::awaitable<void> remove_message() {
         pass_failpoint("queue.withdraw");
         if (store().is_shared() && !co_await is_own()) {
-            co_return; // This process had lost its leases, and another one lets it wait.
+            co_return; // This process has lost its leases, and the request waits in another one.
         }
         const auto removed = co_await store().withdraw(place().thread, waiting_->number);
         if (!removed) {
-            core_->queue.begin_pick_up(waiting_->number); // It is not to be answered here.
+            // Keeps it from being picked up and answered here.
+            core_->queue.begin_pick_up(waiting_->number);
             core_->services.log.log(
                 log_level::warning, "a message could not be withdrawn from the queue",
                 {{"thread", place().thread.thread_id}, {"run", waiting_->record.run_id}}
@@ -365,8 +368,9 @@ private:
         return {place().thread.thread_id, waiting_->record.run_id, waiting_->record.parent_run_id};
     }
 
-    // Whoever looks for the run finds it elsewhere from here on, if there is one. Lets go of what
-    // makes others wait: repeats, a drain, a stop, and the end of an active run without readers.
+    // Removes the request from the queue; its run, if any, is found elsewhere from here on.
+    // Releases everything that others wait for: repeats, a drain, a stop, and an active run without
+    // readers.
     void over() {
         leaving_.cancel();
         core_->queue.remove(waiting_);
@@ -377,7 +381,7 @@ private:
         }
     }
 
-    // Whatever is thrown, nobody must be left waiting.
+    // Ends the wait after any exception, so that no client is left waiting.
     void ensure_over() noexcept {
         try {
             if (!request_) {
@@ -385,12 +389,13 @@ private:
             }
             finish(stop_reason::error);
         } catch (const std::exception&) {
-            waiting_->log->end_without_store({}); // Without memory for events, it just ends.
+            // Without memory for events, the stream just ends.
+            waiting_->log->end_without_store({});
             over();
         }
     }
 
-    // The same policy as for an active run, but what it ends is the wait. A reader that was cut off
+    // Applies the same policy as for an active run, but ends the wait. A reader that was cut off
     // has not left by itself.
     void on_last_reader_left(event_log::leaving how) {
         if (!request_) {
@@ -413,14 +418,14 @@ private:
         });
     }
 
-    std::unique_ptr<accepted_run::admitted> request_; ///< Null once it waits no longer.
+    std::unique_ptr<accepted_run::admitted> request_; ///< Null once it has stopped waiting.
     const std::shared_ptr<run_core> core_;
     const std::shared_ptr<waiting_run> waiting_;
     boost::asio::steady_timer leaving_;
-    std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
+    std::unique_ptr<observed_sink> observed_; ///< Null without an observer.
     translator::agui_translator writer_;
     std::optional<event_log::leaving> left_; ///< How the last reader left; it may have come back.
-    bool gone_ = false;                      ///< It has left for too long.
+    bool gone_ = false;                      ///< The client's grace period expired.
 };
 
 session::run_record record_of(const accepted_run::admitted& request, unix_ms queued_at) {
@@ -469,7 +474,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     }
     core.queue.add(waiting);
     request->queue_turn.reset();
-    // Undone unless it will wait.
+    // Undone unless the request will wait.
     struct registration {
         ~registration() {
             if (waiting) {
@@ -489,7 +494,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
         core.queue.set_stored(*waiting, *number);
     }
     check_failpoint("queue.stored");
-    // From here on repeats find it. What its run needs of the thread is read again when it begins.
+    // From here on repeats find it. Its run reads the thread again when it begins.
     request->waiting = waiting;
     request->key_turn.reset();
     request->id_turn.reset();

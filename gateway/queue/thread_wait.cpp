@@ -29,9 +29,9 @@ bool gives_way(const run_settings& settings, const live_run& active) {
 
 constexpr std::chrono::seconds lets_go_within{1};
 
-// A repeat that was held up in another process, by the database or because that process stood
-// still, gets the thread once its run is over, and finds that out only then. Who has seen the end
-// must not be refused for that.
+// Returns true if the thread is held by a repeat of a run that has ended. A repeat that was delayed
+// in another process acquires the thread after the run has ended, and notices only then. A client
+// that saw the end must not be refused for that.
 boost::asio::awaitable<bool>
 is_held_for_ended(const accepted_run::admitted& request, const std::string& holder) {
     session::store& store = request.core->store_of(request.place);
@@ -59,7 +59,8 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
         if (taken.error().code != errc::thread_busy || is_passed_on(request, taken.error())) {
             co_return taken.error();
         }
-        // Here no other request has this runId at the same time (run_registry::take_turn).
+        // In this process, no other request has this runId at the same time
+        // (run_registry::take_turn).
         if (taken.error().active_run_id == run_id) {
             co_return session::run_id_taken();
         }
@@ -72,8 +73,8 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
     }
 }
 
-// Lets a run of another process give way, if the settings say so. True: that process has answered,
-// and the run may have ended.
+// Supersedes a run of another process, if the settings say so. Returns true if that process had a
+// run to stop, which may have ended.
 boost::asio::awaitable<bool>
 gives_way_elsewhere(const accepted_run::admitted& request, const failure& busy) {
     const run_core& core = *request.core;
@@ -89,8 +90,8 @@ gives_way_elsewhere(const accepted_run::admitted& request, const failure& busy) 
     co_return met && met->any;
 }
 
-// With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
-// refused instead of waiting.
+// With a queue: acquires the thread for a user message that need not wait; otherwise returns false.
+// A stopped request is refused instead of waiting.
 boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
     run_core& core = *request.core;
     if (request.what.may_be_passed && request.queue_gateway != 0) {
@@ -122,7 +123,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         return !taken && taken.error().code == errc::thread_busy;
     };
     auto taken = co_await acquire(request);
-    // With a queue, the thread may be held for a moment by one that waits and finds a hand-off: an
+    // With a queue, a waiting request may briefly hold the thread until it finds a hand-off. An
     // answer must not be refused for that.
     if (!is_busy(taken) || is_passed_on(request, taken.error()) ||
         (!ends_in_user_message(input) && !core.settings.queue)) {
@@ -133,7 +134,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     const auto watch = core.registry.watch_place(place, request.executor);
     bool was_asked = false;
     for (;;) {
-        // Before the first wait too: the run may have ended before the watch was there.
+        // Also before the first wait, because the run may have ended before the watch existed.
         taken = co_await acquire(request);
         if (!is_busy(taken) || request.arrival->stopped() || is_passed_on(request, taken.error())) {
             co_return taken;
@@ -188,8 +189,8 @@ boost::asio::awaitable<result<bool>> take_thread_or_queue(
                 holder && holder->has_value() ? (*holder)->run_id : std::string()
             };
         }
-        // The first run of the thread is about to begin; or the thread was removed, with what was
-        // queued, which those who wait there will see now.
+        // Either the first run of the thread is about to begin, or the thread was removed with its
+        // queue. Waiting requests must notice the removal.
         request.others_queued = false;
         core.registry.wake(request.place);
         co_await watch->wait_until(give_up);

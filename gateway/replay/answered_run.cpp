@@ -26,11 +26,10 @@ namespace {
 
 using session::node_index;
 
-// How many times a thread's text is in memory: as read, and as written in a snapshot.
+// Copies of a thread's text in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
-// True for the error result of a call whose answer came after the run: it was open at the run's
-// end.
+// Returns true for the error result of a call that was open at the run's end and answered later.
 bool is_answered_later(const session::thread_record& thread, const session::message& result) {
     if (result.id != session::missing_result_id(result.tool_call_id)) {
         return false;
@@ -39,8 +38,8 @@ bool is_answered_later(const session::thread_record& thread, const session::mess
     return call != nullptr && call->status == session::call_status::answered;
 }
 
-// The conversation up to the last message of the run; then without the last messages from one on
-// that holds a call without its result.
+// The conversation up to the last message of the run, cut before the first message with a call
+// without its result.
 std::vector<session::message>
 conversation_after(const session::thread_record& thread, const std::string& run_id) {
     node_index last = session::no_node;
@@ -139,7 +138,7 @@ bool may_be_asked_again(run_core& core, const conversation_key& place, const fai
     return why.code == errc::store_unavailable && core.store_of(place).is_shared();
 }
 
-// True: the log is ended. False: the run that answers is not over, or the store cannot say.
+// Returns true if the log is ended, and false if the answering run is not over or the store fails.
 boost::asio::awaitable<bool> end_once(
     run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
 ) {
@@ -165,7 +164,7 @@ boost::asio::awaitable<bool> end_once(
     co_return true;
 }
 
-// Until the log is ended, or nobody reads it any more.
+// Retries until the log is ended or released by its last holder.
 boost::asio::awaitable<void> end_later(
     std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<live_run> active,
     std::weak_ptr<event_log> answered, session::run_record run

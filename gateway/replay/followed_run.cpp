@@ -37,7 +37,7 @@ failure too_large() {
     return {errc::overloaded, "there is not enough memory for the events of this run", {}, {}};
 }
 
-// As the translator begins the last event of a run.
+// Compares with the translator's form of a run's last event.
 bool ends_a_run(std::string_view event) {
     return event.starts_with(R"({"type":"RUN_FINISHED")") ||
            event.starts_with(R"({"type":"RUN_ERROR")");
@@ -45,10 +45,10 @@ bool ends_a_run(std::string_view event) {
 
 std::string last_event(const event_log& log) { return log.event(log.last_sequence()); }
 
-// Appends what the store has beyond the log's end. The first `own_events` of the log were made
-// here. False: the last event that came from elsewhere is another one in the store. A server that
-// was replaced by one that lags behind, or relaxed durability, may have lost it, and another one
-// has its number by now.
+// Appends the store's entries beyond the log's end. The first `own_events` of the log were made
+// here. Returns false if the store has another event in place of the last one received from
+// elsewhere. That event may be lost after a failover to a lagging server or with relaxed
+// durability, and its number reused.
 boost::asio::awaitable<result<bool>>
 read_on(session::store& store, std::int64_t run_number, event_log& log, std::uint64_t own_events) {
     for (;;) {
@@ -81,14 +81,14 @@ read_on(session::store& store, std::int64_t run_number, event_log& log, std::uin
 }
 
 struct seen {
-    bool is_over = false;              ///< The log is complete, or can never be.
-    bool has_no_memory = false;        ///< Then it cannot be shown here; `is_over` does not count.
-    std::int64_t gateway = 0;          ///< Which has the run; 0: none that is known.
-    std::shared_ptr<event_log> rest{}; ///< Another log that has the rest; null: there is none.
+    bool is_over = false;              ///< The log is complete, or can never be completed.
+    bool has_no_memory = false;        ///< The log cannot be shown here; `is_over` is irrelevant.
+    std::int64_t gateway = 0;          ///< The gateway that has the run; 0 if unknown.
+    std::shared_ptr<event_log> rest{}; ///< Another log that has the rest, or null.
 };
 
-// Of a request that waits in the queue of its thread. Once it has begun in another process, `run`
-// is its record, and the result is nullopt.
+// Looks up a request that waits in the queue of its thread. Once it has begun in another process,
+// sets `run` to its record and returns nullopt.
 boost::asio::awaitable<std::optional<seen>>
 look_for_begun(run_core& core, const conversation_key& place, session::run_record& run) {
     auto known = co_await find_run(core, place, run.run_id);
@@ -99,7 +99,7 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
         co_return seen();
     }
     if (!known->has_value()) {
-        co_return seen{.is_over = true}; // It was withdrawn.
+        co_return seen{.is_over = true}; // The request was withdrawn.
     }
     if ((*known)->place == run_place::here) {
         co_return seen{.is_over = true, .rest = std::move((*known)->log)};
@@ -116,7 +116,7 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
     co_return seen{.is_over = !is_away, .rest = answered ? std::move(*answered) : nullptr};
 }
 
-// What is known once the store could not be read.
+// The result after a failed read of the store.
 seen unread(const failure& why) {
     return {
         .is_over = why.code != errc::store_unavailable,
@@ -124,7 +124,7 @@ seen unread(const failure& why) {
     };
 }
 
-// Where the run is, as the store says, which is read to its end.
+// Looks up the run in the store, and reads its log there to the end.
 boost::asio::awaitable<seen> find_and_read(
     run_core& core, const conversation_key& place, session::run_record& run, event_log& log,
     std::uint64_t own_events
@@ -140,7 +140,7 @@ boost::asio::awaitable<seen> find_and_read(
     }
     const bool is_gone = !known->has_value() || (*known)->record.number != run.number;
     const bool has_ended = !is_gone && (*known)->place == run_place::ended;
-    // After the run was looked up, so that nothing is missed that came before its end.
+    // Read after the lookup, so that no event before the run's end is missed.
     const auto read = co_await read_on(core.store_of(place), run.number, log, own_events);
     if (!read) {
         co_return unread(read.error());
@@ -150,7 +150,7 @@ boost::asio::awaitable<seen> find_and_read(
     };
 }
 
-// Looks at a run that no gateway shows, again and again.
+// Polls a run that no gateway shows.
 class look_out {
 public:
     explicit look_out(std::uint64_t own_events) : own_events_(own_events) {}
@@ -170,12 +170,12 @@ public:
             }
         }
         seen found = co_await find_and_read(core, place, run, log, own_events_);
-        // A run that nobody has is about to be ended.
+        // A run without a gateway is about to be ended, so look it up again at once.
         find_at_ = found.gateway == 0 ? now : now + poll_rarely;
         gateway_ = found.gateway;
         co_return found;
     }
-    /// Before the next look by itself: what is known of the run may be old.
+    /// Makes the next look() look the run up, because the known gateway may be stale.
     void forget() { find_at_ = {}; }
 
 private:
@@ -184,7 +184,7 @@ private:
     std::int64_t gateway_ = 0;
 };
 
-// Nothing more can be read. No reader may be left without an end, whatever the store has.
+// Ends the log when nothing more can be read, so that no reader is left without an end.
 void end_followed(
     run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
 ) {
@@ -198,23 +198,23 @@ void end_followed(
     ));
 }
 
-// The run goes on, and readers that come back may find what is missing here.
+// Cuts readers off although the run continues; after reconnecting they may get the missing events.
 void cut_off(run_core& core, const session::run_record& run, event_log& log) {
     log.set_readers_handler({});
     core.registry.share_log(run.number, nullptr);
     log.cut_off_readers();
 }
 
-// Messages from a log's readers to its follower. Used on the log's executor.
+// Connects a log's readers to its follower. Used on the log's executor.
 struct following {
     following(const boost::asio::any_io_executor& executor, std::uint64_t own)
         : changed(std::make_shared<change_signal>(executor)), own_events(own) {}
-    /// What is read at the moment; it is destroyed only after this was reset.
+    /// The current reader. Reset before it is destroyed.
     entry_reader* reader = nullptr;
-    /// The last reader; if there was none, nobody has left.
+    /// How the last reader left; cut_off if there was none.
     session::leaving how = session::leaving::cut_off;
     const std::shared_ptr<change_signal> changed;
-    const std::uint64_t own_events; ///< What the log had before.
+    const std::uint64_t own_events; ///< Number of events that the log had before.
 
     void on_readers(std::size_t count, session::leaving gone) {
         if (count > 0) {
@@ -224,16 +224,16 @@ struct following {
         if (reader != nullptr) {
             reader->leave(how);
         }
-        changed->notify(); // Nobody may hold the log any more.
+        changed->notify(); // The log may have lost its last holder.
     }
 };
 
-// What follows a stream of entries.
+// The next step after a stream of entries.
 enum class outcome {
     complete,  ///< The log has ended.
     no_memory, ///< It has become too large.
-    go_on,     ///< There is more where it came from.
-    look,      ///< The store has to say where the rest is, or has it.
+    go_on,     ///< The same gateway has more.
+    look,      ///< The store must be read for the rest or its location.
 };
 
 // Appends the received entries.
@@ -256,7 +256,7 @@ outcome add(run_core& core, const session::run_record& run, event_log& log, run_
     if (next.unnumbered.empty()) {
         log.end_restored();
     } else {
-        core.registry.share_log(run.number, nullptr); // Later readers get what the store has.
+        core.registry.share_log(run.number, nullptr); // Later readers get the stored log.
         log.end_without_store(next.unnumbered);
     }
     return outcome::complete;
@@ -270,7 +270,7 @@ boost::asio::awaitable<outcome> read_entries(
     bool has_come = false;
     for (;;) {
         if (followed.expired()) {
-            // How its last reader has left is on its way.
+            // The handler that sets at.how is already posted.
             co_await boost::asio::post(executor, boost::asio::use_awaitable);
             from.leave(at.how);
         }
@@ -295,7 +295,7 @@ boost::asio::awaitable<outcome> read_entries(
     }
 }
 
-// Null: the gateway does not show the run.
+// Returns null if the gateway does not show the run.
 boost::asio::awaitable<std::unique_ptr<entry_reader>> open_entries(
     run_core& core, const conversation_key& place, const session::run_record& run,
     std::int64_t gateway, const std::weak_ptr<event_log>& followed
@@ -322,7 +322,7 @@ bool is_read(const std::weak_ptr<event_log>& followed) {
     return log && log->reader_count() > 0;
 }
 
-// `from` is what the gateway shows that has the run; null: it has to be looked up.
+// `from` reads from the gateway that has the run; if null, the gateway must be looked up.
 boost::asio::awaitable<void> follow(
     std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
     std::weak_ptr<event_log> followed, std::shared_ptr<following> at,
@@ -346,7 +346,7 @@ boost::asio::awaitable<void> follow(
         {
             const std::shared_ptr<event_log> log = followed.lock();
             if (!log || came == outcome::complete) {
-                co_return; // Nobody reads it any more, or it has ended.
+                co_return; // The log has no holder any more, or it has ended.
             }
             pass_failpoint("follow.look");
             const seen now = came == outcome::no_memory
@@ -376,7 +376,7 @@ boost::asio::awaitable<void> follow(
         const auto now = std::chrono::steady_clock::now();
         if (!from && run.number != 0 && now >= note_at && is_read(followed)) {
             note_at = now + poll_rarely;
-            // If the store refuses, it is told again.
+            // If the store fails, this is repeated.
             (void)co_await core->store_of(place).note_reader(place.thread, run.run_id);
         }
     }
@@ -422,7 +422,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
     run_core& core, const conversation_key& place, const session::run_record& run,
     std::int64_t gateway
 ) {
-    // One after the other, so that all share one stream.
+    // One at a time, so that all share one stream.
     const auto turn =
         co_await core.registry.take_turn(place, "follow " + std::to_string(run.number));
     if (auto shared = core.registry.find_shared_log(run.number); shared && run.number != 0) {
@@ -442,9 +442,9 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
 
 namespace {
 
-// Whether the store has what the log's readers were shown last, and so all of it. A server that was
-// replaced by one that lags behind, or relaxed durability, may have lost it, and another event may
-// have its number.
+// Returns true if the store has the last event shown to the log's readers, and therefore all of
+// them. It may be lost after a failover to a lagging server or with relaxed durability, and its
+// number reused.
 boost::asio::awaitable<result<bool>>
 has_what_was_shown(session::store& store, std::int64_t run_number, const event_log& log) {
     const std::uint64_t last = log.visible_sequence();
@@ -458,14 +458,14 @@ has_what_was_shown(session::store& store, std::int64_t run_number, const event_l
     co_return !page->empty() && page->front().json == log.event(last);
 }
 
-// Sends the readers on, or ends their streams. Returns true if the store cannot be read at the
-// moment, and nothing was done.
+// Moves the readers to the continued log, or ends their streams. Returns true if nothing was done
+// because the store is temporarily unreadable.
 boost::asio::awaitable<bool> continue_once(
     run_core& core, const conversation_key& place, const session::run_record& run,
     std::shared_ptr<event_log> lost, const std::vector<std::string>& events
 ) {
     if (!lost) {
-        co_return false; // Nobody reads it any more.
+        co_return false; // The log has no readers.
     }
     const auto has = co_await has_what_was_shown(core.store_of(place), run.number, *lost);
     result<std::shared_ptr<event_log>> next = failure{errc::run_expired, {}, {}, {}};
@@ -490,7 +490,7 @@ boost::asio::awaitable<void> continue_log(
     std::weak_ptr<event_log> lost, std::vector<std::string> events
 ) {
     const auto executor = co_await boost::asio::this_coro::executor;
-    // First the run lets go of its log: one that nobody reads need not be continued.
+    // First lets the run release its log, because a log without readers need not be continued.
     co_await boost::asio::post(executor, boost::asio::use_awaitable);
     while (!lost.expired()) {
         pass_failpoint("follow.lost");

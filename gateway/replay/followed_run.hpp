@@ -15,29 +15,29 @@
 
 namespace agui::gateway {
 
-// Runs that another process on the same store has, read here: that process shows the entries of
-// their logs (peer_door), and its readers here count there as one. While it cannot be asked, the
-// store is read.
+// Reads runs of another process on the same store. That process sends the entries of their logs
+// (peer_door), and counts all readers here as one. While it cannot be reached, the store is read.
 
-/// The log of a run that the process `gateway` has (session::thread_holder; 0: it is looked up). It
-/// grows until the run has ended, as long as somebody holds it; readers of one run share one. If
-/// the run is lost, it is recovered, and the log ends as that says. A run without a number is a
-/// request that waits in the queue there (find_queued()). Errors: as store::read_log();
+/// The log of a run of the process `gateway` (session::thread_holder; 0 means that it is looked
+/// up). While the log is held, it grows until the run has ended; readers of one run share it. If
+/// the run is lost, it is recovered, and the log ends with the recovery's result. A run without a
+/// number is a request that waits in the queue there (find_queued()). Errors: as store::read_log();
 /// errc::overloaded. The references must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
     run_core& core, const conversation_key& place, const session::run_record& run,
     std::int64_t gateway
 );
 
-/// The same with a log that exists, whose events so far are the first of the run.
+/// The same with an existing log that holds the first events of the run.
 [[nodiscard]] boost::asio::awaitable<result<void>> follow_run(
     run_core& core, const conversation_key& place, const session::run_record& run,
     std::int64_t gateway, const std::shared_ptr<event_log>& log
 );
 
-/// The readers of a run of this process that another one may have by now go on with what the store
-/// has, once it can be read. If it has less than they may have seen, or cannot be read for another
-/// reason than that it is away, they get `events`. On the run's executor; does not wait.
+/// For a run of this process that another one may have taken over. Its readers continue with the
+/// stored events once the store can be read. They get `events` if the store has less than they may
+/// have seen, or fails other than by being unreachable. Called on the run's executor; does not
+/// wait.
 void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events);
 
 } // namespace agui::gateway

@@ -25,7 +25,8 @@ look_run_up(run_core& core, conversation_key place, std::string run_id) {
     }
     auto kept = core.registry.find_log(place, run_id);
     auto stored = co_await store.find_run(std::move(place.thread), std::move(run_id));
-    // It may wait here and have begun in another process, which those who wait notice later.
+    // It may wait here although it has begun in another process, which the waiting request notices
+    // later.
     if (waiting && !(stored && stored->has_value())) {
         co_return known_run{waiting->record, waiting->log, run_place::here};
     }
@@ -72,15 +73,15 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
     if (!elsewhere) {
         co_return elsewhere.error();
     }
-    // A process that holds the thread for itself is about to end what was lost.
+    // A process that holds the thread for itself is about to end the lost run.
     if (elsewhere->has_value() &&
         ((*elsewhere)->run_id == run_id || (*elsewhere)->run_id.empty())) {
         (*known)->place = run_place::elsewhere;
         (*known)->gateway = (*elsewhere)->run_id == run_id ? (*elsewhere)->gateway : 0;
         co_return known;
     }
-    // It may have ended since it was looked up: then nobody must hold the thread, which its next
-    // run may want at once.
+    // It may have ended since it was looked up. Then the thread must not be held, because its next
+    // run may want it at once.
     known = co_await look_run_up(core, place, run_id);
     if (!known || !known->has_value() || (*known)->place != run_place::lost) {
         co_return known;
@@ -148,12 +149,12 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
                 co_return std::optional<session::run_record>();
             }
         }
-        if (core.registry.draining()) { // Which stops no run of another process.
+        if (core.registry.draining()) { // A drain stops no run of another process.
             co_return failure{errc::draining, "the server is stopping", {}, {}};
         }
         co_await pause(known->has_value() ? poll_period : poll_soon);
         if (known->has_value() && stops) {
-            // If the store refuses, it is asked again.
+            // If the store fails, the request is repeated.
             (void)co_await store.request_stop({place.thread, run_id});
         }
     }

@@ -14,7 +14,7 @@ namespace agui::gateway {
 
 namespace {
 
-// How many entries of a stored log are read at once.
+// Entries of a stored log read at once.
 constexpr std::size_t log_page_entries = 1024;
 
 bool may_join_deltas(

@@ -14,11 +14,11 @@
 
 namespace agui::gateway {
 
-/// The log of a known run, from its first event on; that of a run elsewhere is read as it grows.
-/// Deltas of a run that ended longer ago than
-/// run_settings::replay may be joined (event_log::restored). errc::run_expired: its events are
-/// gone. errc::overloaded: there is not enough memory for them. errc::store_unavailable: also for
-/// an orphan that cannot be recovered yet. The arguments must outlive the await.
+/// The log of a known run, from its first event on. The log of a run elsewhere is read as it grows.
+/// Deltas of a run that ended longer ago than run_settings::replay may be joined
+/// (event_log::restored). errc::run_expired: its events are gone. errc::overloaded: there is not
+/// enough memory for them. errc::store_unavailable: also for an orphan that cannot be recovered
+/// yet. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 log_of(run_core& core, const conversation_key& place, const known_run& run);
 

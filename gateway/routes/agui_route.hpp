@@ -13,8 +13,8 @@ namespace agui::gateway {
 /// POST /agui and POST /agui/agents/{agentId}: starts a run, or attaches to the one that the
 /// request repeats, and answers with its events. Headers: X-On-Disconnect (`continue`, `cancel`,
 /// `grace:SECONDS`) chooses what happens to the run when its last reader leaves; X-Client-History
-/// (`auto`, `full`, `delta`) says what the client sends; Idempotency-Key is a second name of the
-/// request besides its runId. The tools of the run may be passed the headers
+/// (`auto`, `full`, `delta`) says how much of the history the client sends; Idempotency-Key is a
+/// second name of the request besides its runId. The tools of the run may be passed the headers
 /// that `passed_headers` names, in lower case, each of at most 4 KB. `runs` and `parser` must
 /// outlive the handler.
 [[nodiscard]] http_handler make_agui_route(

@@ -16,13 +16,13 @@ namespace {
 
 using outcome = std::variant<begun_anywhere, failure, http_reply>;
 
-// A thread that has another gateway each time that it is asked for is busy.
+// A thread that moves between gateways this often counts as busy.
 constexpr int looks_max = 3;
-// Where an answer was lost, the run may be found once it has begun.
+// After a lost answer, the run may still be found once it has begun.
 constexpr std::chrono::milliseconds look_again{250};
 constexpr std::chrono::seconds looks_for{3};
 
-// Null: the run has begun, and its events are in `begun`.
+// On success the run has begun, and its events are in `begun`.
 asio::awaitable<result<void>>
 begin_here(run_service& runs, requested_run what, begun_anywhere& begun) {
     auto accepted = co_await runs.accept(std::move(what));
@@ -59,7 +59,7 @@ http_reply reply_of(client_answer answer) {
     return reply;
 }
 
-// For another gateway, which reads the events in its own way.
+// The answer for another gateway, which reads the events separately.
 outcome answer_to_other(
     const run_service& runs, passed_request& to, const result<void>& here, begun_anywhere begun
 ) {
@@ -68,13 +68,13 @@ outcome answer_to_other(
         return http_reply();
     }
     const failure& why = here.error();
-    // What a gateway that is to end does not begin, another one may.
+    // If this gateway is shutting down, another one may begin the run.
     to.is_elsewhere = (why.code == errc::thread_busy && why.gateway != 0) ||
                       (why.code == errc::draining && runs.draining());
     return why;
 }
 
-// Nullopt: the run that has begun is not there any more.
+// Returns nullopt if the begun run is gone.
 asio::awaitable<std::optional<outcome>> outcome_of(
     run_service& runs, const session::thread_key& key, std::int64_t gateway, client_answer answer
 ) {
@@ -116,8 +116,8 @@ asio::awaitable<outcome> begin_anywhere(
 ) {
     std::string body = std::move(request.body);
     memory_budget* const budget = request.memory.budget();
-    bool is_reached = true; // The gateway that has the thread.
-    // Until then, the run of a request whose answer was lost is looked for.
+    bool is_reached = true; // Whether the gateway that has the thread could be reached.
+    // After a lost answer: how long to look for the run.
     std::optional<std::chrono::steady_clock::time_point> uncertain_until;
     for (int look = 1;; ++look) {
         auto what = co_await read(std::move(body));
@@ -127,7 +127,7 @@ asio::awaitable<outcome> begin_anywhere(
         body = std::move(what->body);
         const session::thread_key key{what->what.principal, what->what.input.thread_id};
         const std::string run_id = what->what.input.run_id;
-        // A gateway that begins no run any more may have the thread for long.
+        // Limited, because a draining gateway may have the thread for long.
         what->what.may_be_passed =
             request.passed != nullptr ||
             (runs.can_pass() && (look <= looks_max || uncertain_until.has_value()));
@@ -152,7 +152,7 @@ asio::awaitable<outcome> begin_anywhere(
             co_return why;
         }
         pass_failpoint("request.passed_on");
-        memory_share copies(budget); // The body here, on its way, and as part of a message.
+        memory_share copies(budget); // Three copies: the body here, in transit, and in a message.
         if (!copies.grow_to(3 * body.size())) {
             co_return no_memory();
         }

@@ -22,23 +22,23 @@ struct begun_anywhere {
     std::string run_id;
 };
 
-/// What a route reads of a request for a run.
+/// The parsed request for a run.
 struct read_request {
     requested_run what;
-    std::string body; ///< As it was given, if body_afterwards() says so.
+    std::string body; ///< The unparsed body, if body_afterwards() says to keep it.
 };
 
-/// How a route reads the body of such a request.
+/// Whether the body must be kept after reading, because it may be passed on.
 [[nodiscard]] input_parser::afterwards
 body_afterwards(const run_service& runs, const http_request& request);
 
-/// Begins the run that a request asks for; or lets another gateway answer the request, if that one
-/// has the thread, or the request waits there. `read` reads the body that it is given; it may be
-/// called more than once, and must find the same ids each time. A plain answer of another gateway
-/// is returned as it is, and so is what is answered to one that has passed the request on. The
-/// arguments must outlive the await. errc::thread_busy: also if the gateway that has the thread
-/// cannot be asked. errc::store_unavailable: also if it has not answered, and may have begun the
-/// run. errc::overloaded: also if there is no memory to pass the request on.
+/// Begins the run that a request asks for, or passes the request to the gateway that has the thread
+/// or in which the request waits. `read` parses a body; it may be called more than once, and must
+/// find the same ids each time. Returns an http_reply for a plain answer of another gateway, and if
+/// the request was itself passed on. The arguments must outlive the await. errc::thread_busy: also
+/// if the gateway that has the thread cannot be reached. errc::store_unavailable: also if it has
+/// not answered and may have begun the run. errc::overloaded: also if there is no memory to pass
+/// the request on.
 [[nodiscard]] boost::asio::awaitable<std::variant<begun_anywhere, failure, http_reply>>
 begin_anywhere(
     run_service& runs, http_request& request,

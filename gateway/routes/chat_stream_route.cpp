@@ -28,7 +28,7 @@ struct chat_services {
     std::vector<std::string> passed_headers;
 };
 
-// The body's value counts, not what a header of that name says.
+// The body's value replaces a header of that name.
 void pass_workspace_root(
     requested_run& what, const std::vector<std::string>& passed, std::string root
 ) {
@@ -64,11 +64,11 @@ std::string session_for(const requested_run& what, const std::string& message_id
                                         : session_of_key(what.principal, what.idempotency_key);
 }
 
-// What a request is called, and how it is answered. Known once it has been read.
+// Ids of a request and the form of its answer. Known once it has been parsed.
 struct chat {
     chat_stream_request stream;
     std::size_t tool_results = 0;
-    std::string thread_id; ///< Made here, or by the gateway that has passed the request on.
+    std::string thread_id; ///< Made here, or by the gateway that passed the request on.
     std::string run_id;
 };
 

@@ -11,14 +11,14 @@
 
 namespace agui::gateway {
 
-/// The header as which tools are passed a request's `workspaceRoot`, if they list it.
+/// The header in which tools that list it get a request's `workspaceRoot`.
 inline constexpr std::string_view workspace_root_header = "x-workspace-root";
 
 /// POST /chat/stream and POST /chat/agents/{agentId}/stream: starts a run, or attaches to the one
 /// that the request repeats, and answers with its frames (translator/README.md). `sessionId` is the
-/// thread, `messageId` the run; a session that is not given is named after its first message, or
-/// after the Idempotency-Key; other ids are taken from `ids`. Headers as for make_agui_route(), but
-/// the client always sends only what is new. `budget` may be null. All references must outlive the
+/// thread, `messageId` the run; a missing session id is taken from the messageId or derived from
+/// the Idempotency-Key; other missing ids come from `ids`. Headers as for make_agui_route(), but
+/// the client always sends only new messages. `budget` may be null. All references must outlive the
 /// handler.
 [[nodiscard]] http_handler make_chat_stream_route(
     run_service& runs, input_parser& parser, id_source& ids, memory_budget* budget,

@@ -33,7 +33,7 @@ result<std::uint64_t> read_cursor(const http_request& request, const query_param
     return cursor;
 }
 
-// nullopt: the stream of AG-UI events.
+// Returns nullopt for the stream of AG-UI events.
 result<std::optional<translator::chat_mode>> read_form(const query_parameters& query) {
     const std::string* form = query.find("form");
     const std::string* mode = query.find("responseMode");
@@ -52,7 +52,7 @@ result<std::optional<translator::chat_mode>> read_form(const query_parameters& q
     return std::optional(*chosen);
 }
 
-// True if the run has ended and the reader has all of its events.
+// Returns true if the run has ended and the reader has all of its events.
 bool has_all(event_log& log, translator::projection form, std::uint64_t after) {
     event_log::cursor place;
     place.projection = form;

@@ -17,14 +17,14 @@ using chat_outcome = result<input_parser::parsed_chat>;
 using text_outcome = result<input_parser::parsed_text>;
 using part_outcome = result<input_parser::parsed_part>;
 
-// The texts are in the request, in the change, in what the store writes, and in the thread; then in
-// the thread, as the store reads it and as it is, in the messages for the model, and in its
-// request.
+// At first the texts are in the request, the change, the store's write buffer, and the thread.
+// Later they are in the thread (as read by the store and as used), the messages for the model, and
+// the model request.
 constexpr std::size_t copies_of_text = 4;
 
 failure no_memory() { return {errc::overloaded, "there is not enough memory for this request"}; }
 
-// Frees the body and counts what the input and its copies take from now on.
+// Frees the body and counts the memory of the input and its copies instead.
 bool hold(std::size_t bytes, std::string& body, memory_share& memory) {
     std::string().swap(body);
     memory.shrink_to(bytes);

@@ -16,8 +16,8 @@
 namespace agui::gateway {
 
 /// Reads request bodies, large ones on the threads of heavy_work. Each function takes a body and
-/// the memory that was taken for it, which grows by what reading takes. Safe to call from any
-/// thread; must outlive the awaits.
+/// its memory_share, which grows by the memory that parsing needs. Safe to call from any thread;
+/// must outlive the awaits.
 class input_parser {
 public:
     input_parser(translator::input_limits limits, heavy_work& heavy)
@@ -26,13 +26,13 @@ public:
 
     struct parsed {
         translator::run_input input; ///< Without its canonical form.
-        std::string digest;          ///< Of the canonical form (input_digest).
-        memory_share memory;         ///< What the input and its copies take until its run begins.
-        std::string body;            ///< As it was given, if it is to be kept.
+        std::string digest;          ///< input_digest() of the canonical form.
+        memory_share memory;         ///< Memory of the input and its copies until its run begins.
+        std::string body;            ///< The unparsed body, if it is to be kept.
     };
     /// Whether the caller needs the body afterwards.
     enum class afterwards { free_body, keep_body };
-    /// As translator::read_run_input(). Completes on the caller's executor.
+    /// Calls translator::read_run_input(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed>>
     read(std::string body, memory_share memory, afterwards then = afterwards::free_body);
 
@@ -41,23 +41,23 @@ public:
         translator::chat_mode mode;
         std::string workspace_root;
     };
-    /// As translator::read_chat_request(). Completes on the caller's executor.
+    /// Calls translator::read_chat_request(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_chat>>
     read_chat(std::string body, memory_share memory, afterwards then = afterwards::free_body);
 
     struct parsed_text {
         json_text text;
-        memory_share memory; ///< What the text and its copies take until it is stored.
+        memory_share memory; ///< Memory of the text and its copies until it is stored.
     };
-    /// As translator::read_body_text(). Completes on the caller's executor.
+    /// Calls translator::read_body_text(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>>
     read_text(std::string body, memory_share memory);
 
     struct parsed_part {
         translator::part_body part;
-        memory_share memory; ///< For the file and its copies, until it is stored.
+        memory_share memory; ///< Memory of the file and its copies until it is stored.
     };
-    /// As translator::read_part_body(). `link` may be called on another thread. Completes on the
+    /// Calls translator::read_part_body(). `link` may be called on another thread. Completes on the
     /// caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_part>>
     read_part(std::string body, memory_share memory, translator::part_link link);
@@ -67,11 +67,12 @@ private:
     [[nodiscard]] boost::asio::awaitable<Outcome>
     read_with(What what, std::string body, memory_share memory);
 
-    const std::shared_ptr<const translator::input_limits> limits_; ///< Shared with work under way.
+    /// Shared with work in progress.
+    const std::shared_ptr<const translator::input_limits> limits_;
     heavy_work& heavy_;
 };
 
-/// Makes the input a part of a request.
+/// Moves the input into a request.
 void move_into(requested_run& what, input_parser::parsed input);
 
 } // namespace agui::gateway

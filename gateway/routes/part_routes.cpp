@@ -48,7 +48,8 @@ http_reply part_reply(std::string bytes, std::string_view type) {
         {"Content-Disposition", in_place ? "inline" : "attachment"},
         {"Content-Security-Policy", "sandbox; default-src 'none'"},
         {"Referrer-Policy", "no-referrer"},
-        // The link names its bytes, but whoever shares the cache does not have the link.
+        // A link always names the same bytes, but other users of a shared cache do not have the
+        // link.
         {"Cache-Control", "private, max-age=86400, immutable"},
     };
     reply.body = std::move(bytes);

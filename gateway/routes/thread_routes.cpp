@@ -85,11 +85,11 @@ result<std::size_t> read_limit(const query_parameters& query) {
     if (!is_number || (limit == 0 && problem == std::errc{})) {
         return failure{errc::invalid_input, "must be a whole number of at least 1", "limit"};
     }
-    // A page may hold less than was asked for.
+    // Larger values are reduced: a page may hold less than the requested number.
     return problem == std::errc{} ? std::min(limit, page_max) : page_max;
 }
 
-// Metadata never become values: a page of them would take seconds.
+// Metadata stays text: parsing a page of it would take seconds.
 std::string text_of(const session::thread_summary& thread) {
     json::object out{
         {"threadId", thread.key.thread_id},
@@ -111,7 +111,7 @@ std::string text_of(const session::thread_summary& thread) {
     return text;
 }
 
-/// What the store found for the request's thread.
+/// Turns a missing result for the request's thread into a failure.
 template <class T>
 result<T> known(result<std::optional<T>> found) {
     if (!found) {
@@ -234,13 +234,13 @@ asio::awaitable<handler_reply> change_thread(
 }
 
 asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
-    // The thread is held as by a run, so that no run begins in the meantime.
+    // Holds the thread like a run, so that no run begins meanwhile.
     const session::thread_key key = key_of(request);
     const auto taken = co_await store.acquire(key, {});
     if (!taken) {
         co_return to_reply(taken.error());
     }
-    // Released in any case: otherwise nobody could use a thread of that name again.
+    // Always released; otherwise a thread with that id could never be used again.
     struct return_at_end {
         ~return_at_end() { of.release(held); }
         session::store& of;

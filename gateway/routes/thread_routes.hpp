@@ -17,15 +17,16 @@ namespace agui::gateway {
 /// - PATCH /{id}: changes title, archived, metadata (null clears it)
 /// - DELETE /{id}: removes it with its runs, logs and session events; 409 thread_busy while a run
 /// is active
-/// - GET /{id}/messages: those of the head branch, or of ?branch=N; ?protocolVersion chooses the
-/// form
+/// - GET /{id}/messages: messages of the head branch, or of ?branch=N; ?protocolVersion chooses the
+///   form
 /// - GET /{id}/events: the session events; ?after, ?limit
 /// - GET /{id}/state: the AG-UI state document
-/// - GET /{id}/pending: the calls that wait for an answer of the application
+/// - GET /{id}/pending: the calls that wait for an answer from the application
 /// - GET /{id}/branches
 ///
-/// Without such a thread the answer is 404, but its messages are an empty list. The messages of a
-/// large thread are written by `heavy`. `store`, `time` and `heavy` must outlive the handlers.
+/// For an unknown thread the answer is 404, except that its messages are an empty list. The
+/// messages of a large thread are written by `heavy`. `store`, `time` and `heavy` must outlive the
+/// handlers.
 [[nodiscard]] std::vector<route> make_thread_routes(
     session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy
 );

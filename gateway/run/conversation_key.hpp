@@ -6,8 +6,8 @@
 
 namespace agui::gateway {
 
-/// Names a conversation: a thread in the store, or an ephemeral one (forwardedProps.ephemeral). Two
-/// of the same name are unrelated.
+/// Names a conversation: a thread in the store, or an ephemeral one (forwardedProps.ephemeral). A
+/// stored and an ephemeral thread with the same name are unrelated.
 struct conversation_key {
     session::thread_key thread;
     bool ephemeral = false;

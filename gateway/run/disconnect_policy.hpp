@@ -8,12 +8,12 @@
 namespace agui::gateway {
 
 /// `server.on_disconnect`: what happens to a run when its last reader leaves. The official clients
-/// stop a run by dropping its connection. A reload drops it too, so a client is taken to have
-/// stopped the run only if it does not come back.
+/// stop a run by dropping its connection. A page reload drops it too, so a run counts as stopped
+/// only if its client does not reconnect.
 struct disconnect_policy {
     enum class kind { go_on, cancel, grace };
     kind what = kind::grace;
-    std::chrono::seconds grace{10}; ///< The time in which to come back; for `grace` only.
+    std::chrono::seconds grace{10}; ///< Time to reconnect; for `grace` only.
 };
 
 /// "continue", "cancel", "grace:SECONDS" (at most a day); nullopt for anything else.

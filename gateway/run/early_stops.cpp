@@ -9,7 +9,7 @@ void early_stops::add(const conversation_key& place, const std::string& run_id, 
     if (earlier != by_name_.end()) {
         asked = std::max(asked, earlier->second.at);
     }
-    forget(place, run_id); // So that the newest is last in every order.
+    forget(place, run_id); // Keeps the newest last in every order.
     const std::uint64_t number = ++last_number_;
     const auto added = by_name_.emplace(name{place, run_id}, entry{number, asked}).first;
     in_order_.emplace(number, added);

@@ -12,11 +12,10 @@
 
 namespace agui::gateway {
 
-/// Stops whose request has not been read yet. A stop with a runId applies to the request with that
-/// runId, if it comes within `life`. A stop of a whole thread applies to requests whose first byte
-/// had come before it, not to later ones. Limited in total and, to a quarter of that, per
-/// principal, so that no single principal can take all places; the oldest are dropped first. Not
-/// synchronised.
+/// Stops of requests that have not been read yet. A stop with a runId applies to the request with
+/// that runId if it arrives within `life`. A stop of a whole thread applies to requests whose first
+/// byte arrived before it, not to later ones. The number is limited in total and per principal, so
+/// that no single principal can take all places; the oldest are dropped first. Not synchronized.
 class early_stops {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -30,16 +29,16 @@ public:
 
     explicit early_stops(limits bounds) : limits_(bounds) {}
 
-    /// Keeps a stop. An empty `run_id` means the whole thread. Of two for the same run or thread
-    /// the one that was asked for later is kept.
+    /// Keeps a stop. An empty `run_id` means the whole thread. Of two for the same run or thread,
+    /// the later one is kept.
     void add(const conversation_key& place, const std::string& run_id, time_point asked);
-    /// True if a request whose first byte came at `received` must be stopped. Removes a stop that
-    /// names its runId.
+    /// Returns true if a request whose first byte arrived at `received` must be stopped. Removes a
+    /// stop that names its runId.
     [[nodiscard]] bool take(
         const conversation_key& place, const std::string& run_id, time_point received,
         time_point now
     );
-    /// Removes the stop of a run whose request is not expected any more.
+    /// Removes the stop of a run whose request will not arrive.
     void forget(const conversation_key& place, const std::string& run_id);
 
     [[nodiscard]] std::size_t size() const noexcept { return in_order_.size(); }

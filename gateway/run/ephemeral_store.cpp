@@ -29,7 +29,7 @@ void ephemeral_store::grown(
 boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
     const auto taken = co_await store_->acquire(oldest.key, {});
     if (!taken) {
-        // A run holds it: it will be tried again when another thread grows.
+        // A run holds it; the removal is retried when another thread grows.
         threads_.put_back(oldest);
         co_return;
     }

@@ -13,7 +13,7 @@
 namespace agui::gateway {
 
 /// The store of ephemeral threads: in memory, within the limits of ephemeral_threads. Owned by
-/// shared_ptr: removals under way keep it alive. Safe to call from any thread.
+/// shared_ptr: removals in progress keep it alive. Safe to call from any thread.
 class ephemeral_store : public std::enable_shared_from_this<ephemeral_store> {
 public:
     /// `budget` may be null.
@@ -24,8 +24,8 @@ public:
 
     [[nodiscard]] session::store& store() noexcept { return *store_; }
 
-    /// To be called when the thread has grown by about `bytes`. What exceeds the limits is removed
-    /// on `executor`: the oldest threads first, but none that a run holds.
+    /// To be called when the thread has grown by about `bytes`. Threads beyond the limits are
+    /// removed on `executor`: the oldest first, but none that a run holds.
     void grown(
         const session::thread_key& key, std::size_t bytes,
         const boost::asio::any_io_executor& executor

@@ -16,7 +16,7 @@ namespace agui::gateway {
 /// newest. Safe to call from any thread.
 class ephemeral_threads {
 public:
-    /// They count against the budget (null: there is none) and take at most an eighth of it.
+    /// They count against the budget (may be null) and take at most an eighth of it.
     explicit ephemeral_threads(memory_budget* budget) noexcept : share_(budget) {}
     ephemeral_threads(const ephemeral_threads&) = delete;
     ephemeral_threads& operator=(const ephemeral_threads&) = delete;

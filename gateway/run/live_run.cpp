@@ -21,12 +21,12 @@ namespace {
 using runner::stop_class;
 using runner::stop_reason;
 
-// How many times the text of a run may be in memory: in the log; as the turn's text, whose string
-// may have as much spare capacity; and at the end in the message, in its serialised form and in the
-// copy on its way to the store.
+// Copies of a run's text in memory: in the log; as the turn's text, whose string may have as much
+// spare capacity; and at the end in the message, its serialized form and the copy queued for the
+// store.
 constexpr std::size_t copies_of_text = 6;
 
-// Another process tells of its readers every 3 s.
+// Other processes report their readers every 3 s.
 constexpr std::chrono::seconds reader_elsewhere_life{10};
 
 bool is_delta(const runner::runner_event& event) noexcept {
@@ -154,7 +154,7 @@ void live_run::start(
             self->on_last_reader_left(how);
         }
     });
-    if (store_.is_shared()) { // Otherwise nobody else can have the thread.
+    if (store_.is_shared()) { // Otherwise no other process can have the thread.
         stop_.stop_if([held = held_] { return held->is_lost(); }, stop_reason::store_unavailable);
         held_->on_lost([weak] {
             if (const auto self = weak.lock()) {
@@ -221,8 +221,8 @@ void live_run::give_up() noexcept {
     set_over();
 }
 
-// run_agent() ends every run. But if anything throws, even the end itself, nobody must be left
-// waiting.
+// run_agent() normally ends the run. This ends it after any exception, even one thrown by the end
+// itself, so that no client is left waiting.
 void live_run::ensure_ended() noexcept {
     if (over_) {
         return;
@@ -244,7 +244,7 @@ void live_run::set_over() noexcept {
     ended_.set();
 }
 
-// What the owner throws must not keep readers from seeing the end.
+// An exception of the owner must not keep readers from seeing the end.
 void live_run::notify_end() {
     try {
         if (const auto to_notify = owner_.lock()) {
@@ -270,7 +270,7 @@ void live_run::end_batch() {
 }
 
 void live_run::emit(const runner::runner_event& event) {
-    // What has arrived together has one time.
+    // Deltas that arrived together have the same time.
     if (!in_batch_ || !is_delta(event)) {
         translator_.set_time(time_.now());
     }

@@ -23,7 +23,7 @@
 
 namespace agui::gateway {
 
-// run_record::end_reason of runs that leave calls to the caller.
+// Values of run_record::end_reason for runs that leave calls to the caller.
 inline constexpr std::string_view handed_off = "external_tool";
 inline constexpr std::string_view answered_in_part = "partial_answers";
 
@@ -37,22 +37,21 @@ public:
         disconnect_policy on_disconnect;
         std::chrono::seconds run_timeout{3600};
         std::chrono::seconds detached{3600};
-        /// The limit of its events. Above it, or if the log's budget has no room, the run ends as
+        /// Limit of its events. Above it, or if the log's budget has no room, the run ends with
         /// token_limit.
         std::size_t max_bytes = 64U << 20U;
         translator::translator_settings translation;
-        const run_observer* observer = nullptr; ///< Must outlive the run; null: none.
+        const run_observer* observer = nullptr; ///< Must outlive the run; may be null.
     };
 
-    /// The log for a run that will begin. `memory` (may be null) counts its events.
+    /// Makes the log for a run that is about to begin. `memory` (may be null) counts its events.
     [[nodiscard]] static std::shared_ptr<event_log> make_log(
         boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
         memory_budget* memory
     );
 
-    /// `events` is from make_log(), with the same executor and store. `place` is the run's thread,
-    /// which `record` is stored on, and `held` the run's lease of it. The references must outlive
-    /// the run.
+    /// `events` is from make_log(), with the same executor and store. `place` is the thread with
+    /// the stored `record`, and `held` the run's lease of it. The references must outlive the run.
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time,
         logger& log, std::shared_ptr<event_log> events, conversation_key place,
@@ -60,47 +59,48 @@ public:
         settings options
     );
 
-    /// Who is told about the run, on its executor.
+    /// Receives notifications about the run, on its executor.
     class owner {
     public:
         virtual ~owner() = default;
         /// The last reader is gone, and the run continues for the time being.
         virtual void on_detached(const std::shared_ptr<live_run>& run) = 0;
-        /// The run's end could not be stored, so it becomes an orphan. Comes before on_end(), while
-        /// the run holds its thread.
+        /// The run's end could not be stored, so it becomes an orphan. Called before on_end(),
+        /// while the run holds its thread.
         virtual void on_orphaned(const std::shared_ptr<live_run>& run) = 0;
-        /// Another process may have the run by now, and its readers are to go on with what the
-        /// store has. If they cannot, they are to get `events`. Comes after on_end().
+        /// Another process may have taken over the run. Its readers must continue with the stored
+        /// events or, failing that, get `events`. Called after on_end().
         virtual void
         on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) = 0;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         virtual void on_end(const std::shared_ptr<live_run>& run) = 0;
-        /// True: requests wait for its end, so it does not end for lack of readers. Once they wait
-        /// no longer, they call check_readers().
+        /// Returns true if requests wait for its end, so it must not end for lack of readers. When
+        /// they stop waiting, they call check_readers().
         [[nodiscard]] virtual bool is_awaited(const conversation_key& place) const = 0;
     };
 
     /// Writes RUN_STARTED, unless the log has it already, and `missing` (session::missing_results),
     /// and starts the agent loop. With `stopped`, the run is stopped for that reason before its
-    /// first step. A run may outlive its owner: then nobody is told. `memory`: as for run_agent().
+    /// first step. A run may outlive its owner, which then gets no notifications. `memory` is as
+    /// for run_agent().
     void start(
         runner::run_request request, runner::loop_services services, memory_share memory,
         std::weak_ptr<owner> to_notify, std::optional<runner::stop_reason> stopped,
         const std::vector<session::message>& missing
     );
-    /// Ends a run that cannot start, instead of start() or after it has thrown: shows readers an
-    /// end that is not stored, and releases all who wait for the end.
+    /// Ends a run that cannot start, instead of start() or after it has thrown. Shows readers an
+    /// end that is not stored, and releases all callers that wait for the end.
     void give_up() noexcept;
 
-    /// Any thread. Asks the run to end. The first reason counts; once the end is being stored, none
-    /// does.
+    /// Any thread. Asks the run to end. Only the first reason takes effect, and none once the end
+    /// is being stored.
     void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
-    /// Any thread. Clients read it through a process that this one cannot be asked by: counts as a
+    /// Any thread. Clients read the run through a process that cannot reach this one: counts as a
     /// reader for 10 s, and then as one that was cut off.
     void count_reader_elsewhere();
-    /// Any thread. Does what the end of the last reader does, if the run had readers and has none.
+    /// Any thread. Acts as if the last reader had just left, if the run had readers and has none.
     void check_readers();
-    /// The last reader had left before the run began. On the executor, after start().
+    /// To be called if the last reader left before the run began. On the executor, after start().
     void readers_left_before(event_log::leaving how) { on_last_reader_left(how); }
     [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
         return executor_;
@@ -109,7 +109,7 @@ public:
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
     [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
     [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
-    /// The record as the run began; any thread.
+    /// The record from the run's beginning; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
     /// The first message of the thread that the run itself makes; any thread.
@@ -155,7 +155,7 @@ private:
     const session::node_index first_own_message_;
     settings settings_;
     std::shared_ptr<event_log> log_;
-    std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
+    std::unique_ptr<observed_sink> observed_; ///< Null without an observer.
     translator::agui_translator translator_;
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
@@ -166,10 +166,11 @@ private:
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};
-    event_log::leaving how_left_ = event_log::leaving::left; ///< The last reader, if detached_.
-    bool finished_ = false;                                  ///< A stop comes too late.
-    bool stored_ = false;                                    ///< Its end is stored.
-    bool over_ = false; ///< Readers can see its end, and ended_ is set.
+    /// How the last reader left, if detached_.
+    event_log::leaving how_left_ = event_log::leaving::left;
+    bool finished_ = false; ///< Its end was committed or has failed: stops have no effect.
+    bool stored_ = false;   ///< Its end is stored.
+    bool over_ = false;     ///< Readers can see its end, and ended_ is set.
     bool in_batch_ = false;
     bool too_long_ = false; ///< Its events have exceeded their limit.
 };

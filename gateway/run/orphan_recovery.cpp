@@ -172,7 +172,7 @@ private:
         }
     }
 
-    // For those who load the thread later.
+    // Keeps the failure for later readers of the thread.
     void note_failure() {
         const node_index last = tip();
         if (last == session::no_node) {
@@ -262,7 +262,8 @@ private:
     translator::open_brackets open_;
     translator::said_messages said_;
     session::changes change_;
-    std::vector<std::string> interrupted_calls_; ///< Server calls that get a result in the log.
+    /// Server calls that get an error result in the log.
+    std::vector<std::string> interrupted_calls_;
 };
 
 } // namespace

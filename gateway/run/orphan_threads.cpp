@@ -19,21 +19,21 @@ namespace agui::gateway {
 
 namespace {
 
-// Each keeps its thread from new runs until it has been looked at.
+// Each claim blocks new runs on its thread until the thread has been checked.
 constexpr std::size_t claimed_at_once = 64;
-// An end is mostly waiting for the store, which answers several at once. Not more, because requests
-// queue behind them, and each has a whole thread in memory.
+// Ending a run is mostly waiting for the store, which answers several requests at once. Limited,
+// because other requests queue behind them, and each has a whole thread in memory.
 constexpr std::size_t ended_at_once = 8;
 
 } // namespace
 
-/// One look for threads with orphans, shared by its workers on one executor.
+/// One search for threads with orphans, shared by its workers on one executor.
 struct orphan_threads::look {
     std::vector<session::lease_ptr> claimed;
-    std::size_t next = 0;                 ///< The first of `claimed` that nobody has taken.
+    std::size_t next = 0;                 ///< The first of `claimed` that no worker has taken.
     bool is_listed = true;                ///< All orphans could be read.
     bool goes_on = false;                 ///< There may be more.
-    std::set<session::thread_key> failed; ///< The store names them again.
+    std::set<session::thread_key> failed; ///< The store lists these again.
 };
 
 void orphan_threads::add(const conversation_key& place) {

@@ -23,16 +23,16 @@ public:
     /// To be called when the thread has an orphan, or may have one.
     void add(const conversation_key& place);
 
-    /// Recovers the orphans of a thread that the caller holds by `held`. False: one cannot be
-    /// recovered yet.
+    /// Recovers the orphans of a thread that the caller holds by `held`. Returns false if one
+    /// cannot be recovered yet.
     [[nodiscard]] boost::asio::awaitable<bool>
     recover_held(session::store& store, conversation_key place, session::lease_ptr held);
-    /// The same, but acquires the thread itself. Also false if the thread is held.
+    /// The same, but acquires the thread itself. Also returns false if the thread is held.
     [[nodiscard]] boost::asio::awaitable<bool>
     recover(session::store& store, conversation_key place);
-    /// Recovers the orphans on all stored threads that nobody holds: those of an earlier process,
-    /// before the first run, and those of other processes at any time; several at once, all on
-    /// the caller's executor. False: some remain.
+    /// Recovers the orphans on all stored threads without a holder: those of an earlier process
+    /// before the first run, and those of other processes at any time. Recovers several at once,
+    /// all on the caller's executor. Returns false if some remain.
     boost::asio::awaitable<bool> recover_all();
 
 private:
@@ -46,7 +46,7 @@ private:
     const process_services services_;
     mutex mutex_;
     std::set<conversation_key> places_ AGUI_GUARDED_BY(mutex_);
-    /// False: the orphans of an earlier process are not known, so that any thread may have one.
+    /// False if the orphans of an earlier process are unknown, so that any thread may have one.
     bool listed_ AGUI_GUARDED_BY(mutex_) = true;
 };
 

@@ -74,7 +74,7 @@ part_links::link(const session::thread_key& key, std::string_view sha256, unix_m
     }
     const auto valid =
         std::chrono::duration_cast<std::chrono::milliseconds>(settings_.valid).count();
-    const std::string expiry = std::to_string((now + valid) / day_ms + 1); // In days since 1970.
+    const std::string expiry = std::to_string((now + valid) / day_ms + 1); // Days since 1970.
     return settings_.base_url + session::part_path(key.thread_id, sha256) + "?token=" + expiry +
            '.' + base64url(key.principal) + '.' + signature(key, sha256, expiry);
 }
@@ -98,7 +98,7 @@ std::optional<std::string> part_links::principal_of(
         CRYPTO_memcmp(given.data(), right.data(), right.size()) != 0) {
         return std::nullopt;
     }
-    unix_ms days = 0; // Signed by us: it is a number.
+    unix_ms days = 0; // Signed by this server, so it is a number.
     (void)std::from_chars(expiry.data(), expiry.data() + expiry.size(), days);
     return now < days * day_ms ? principal : std::nullopt;
 }

@@ -18,20 +18,22 @@ namespace agui::gateway {
 
 class peer_door;
 
-/// What all runs of the process share. The objects must outlive every run.
+/// Services shared by all runs of the process. The objects must outlive every run.
 struct process_services {
-    session::store& store; ///< For threads that are not ephemeral.
-    /// Also tells the server's calls from the caller's.
+    session::store& store; ///< Store of threads that are not ephemeral.
+    /// Also distinguishes the server's calls from the caller's.
     const runner::tool_registry& tools;
     id_source& ids;
     const clock& time;
     logger& log;
     memory_budget* memory = nullptr;              ///< Counts the events and threads of runs.
-    const run_observer* observer = nullptr;       ///< Null: none.
-    const runner::plugin_list* plugins = nullptr; ///< Null: none.
-    const part_links* links = nullptr; ///< To parts that snapshots leave out; null: none.
-    peer_door* peers = nullptr;        ///< To other gateways; null: none can be asked.
-    heavy_work* heavy = nullptr; ///< For large requests and threads; null: all is done at once.
+    const run_observer* observer = nullptr;       ///< May be null.
+    const runner::plugin_list* plugins = nullptr; ///< May be null.
+    /// Makes links to parts that snapshots leave out; may be null.
+    const part_links* links = nullptr;
+    peer_door* peers = nullptr; ///< Sends requests to other gateways; null if none can be reached.
+    /// Runs work on large requests and threads. If null, it is done inline.
+    heavy_work* heavy = nullptr;
 };
 
 } // namespace agui::gateway

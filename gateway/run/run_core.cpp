@@ -11,7 +11,8 @@ namespace agui::gateway {
 
 namespace {
 
-// The limit of logs that no store keeps: the oldest are dropped, so that active runs have room.
+// Limit for logs that no store keeps, above which the oldest are dropped, so that active runs have
+// room.
 std::size_t bytes_to_keep(const memory_budget* budget) {
     constexpr std::size_t most = 256U << 20U;
     return budget == nullptr ? most : std::min(most, budget->limit() / 4);
@@ -53,7 +54,7 @@ run_core::translation_of(const conversation_key& place, std::string_view protoco
             }
         };
     }
-    // An ephemeral thread is in no store, from which a link could be served.
+    // An ephemeral thread is in no store that could serve a link.
     if (services.links != nullptr && !place.ephemeral) {
         made.part_link = [links = services.links,
                           key = place.thread](std::string_view sha256, unix_ms now) {
@@ -80,7 +81,7 @@ void run_core::on_lost(const std::shared_ptr<live_run>& run, std::vector<std::st
 }
 
 void run_core::on_end(const std::shared_ptr<live_run>& run) {
-    // Removed even if something fails here, because a drain waits for every registered run; but
+    // Removed even if something fails here, because a drain waits for every registered run. Removed
     // last, so that a reader always finds the run in the registry or its log among the kept ones.
     struct removal {
         ~removal() { from.remove(ended); }

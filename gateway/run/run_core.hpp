@@ -19,11 +19,11 @@
 
 namespace agui::gateway {
 
-/// What the parts of the run service share. Owned by shared_ptr: by the service, and by every call
-/// and run that may outlive it. Safe to use from any thread.
+/// State shared by the parts of the run service. Owned by shared_ptr: by the service, and by every
+/// call and run that may outlive it. Safe to use from any thread.
 struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> {
-    /// Lets the readers of a run whose lease was lost go on elsewhere, or ends their streams with
-    /// the events.
+    /// Moves the readers of a run with a lost lease to its log elsewhere, or ends their streams
+    /// with the events.
     using lost_run_handler =
         std::function<void(run_core&, const live_run&, std::vector<std::string> events)>;
 
@@ -31,12 +31,11 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     run_core(const run_core&) = delete;
     run_core& operator=(const run_core&) = delete;
 
-    /// An empty id means the default agent. Null: there is no such agent.
+    /// An empty id means the default agent. Returns null if there is no such agent.
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
     [[nodiscard]] session::store& store_of(const conversation_key& place) const;
-    /// The settings of what writes the events of a conversation for a peer of this projection, by
-    /// its stored name. Parts that it cannot be shown are logged once an hour for each type of
-    /// event.
+    /// Translator settings for a conversation and a peer's projection (`protocol` is its stored
+    /// name). Parts that the projection cannot show are logged once an hour for each type of event.
     [[nodiscard]] translator::translator_settings
     translation_of(const conversation_key& place, std::string_view protocol);
 
@@ -52,7 +51,7 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     run_registry registry;
     run_queue queue;
     orphan_threads orphans;
-    warned_names told; ///< What requests and their peers were warned of.
+    warned_names told; ///< Names that warnings were logged for.
     const std::shared_ptr<ephemeral_store> ephemeral;
 
 private:

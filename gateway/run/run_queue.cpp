@@ -40,7 +40,7 @@ std::vector<std::int64_t> run_queue::numbers() const {
     std::vector<std::int64_t> all(picked_up_.begin(), picked_up_.end());
     for (const auto& [place, waiting] : by_place_) {
         for (const std::shared_ptr<waiting_run>& each : waiting) {
-            all.push_back(each->number); // 0, until it is stored, is nobody's.
+            all.push_back(each->number); // 0 (not stored yet) matches no request.
         }
     }
     return all;

@@ -22,30 +22,30 @@ namespace agui::gateway {
 
 /// A run that answers several queued requests at once. Shared by them.
 struct queue_pass {
-    std::string run_id;                ///< The run's, which is often that of one of the requests.
-    std::vector<std::int64_t> numbers; ///< The requests' in the store's queue.
-    /// It is over, with a failure if the run could not begin. Locked by its queue.
+    std::string run_id; ///< The run's id, which is often that of one of the requests.
+    std::vector<std::int64_t> numbers; ///< The requests' numbers in the store's queue.
+    /// Set when it is over, with a failure if the run could not begin. Locked by its queue.
     bool over = false;
     std::optional<failure> failed;
 };
 
-/// A request of this process whose messages wait in its thread's queue. Its client is shown a run
-/// that has started.
+/// A request of this process whose messages wait in its thread's queue. To its client it appears as
+/// a started run.
 struct waiting_run {
     conversation_key place;
-    session::run_record record; ///< As far as it is known; started_at: when it was queued.
+    session::run_record record; ///< The known part; started_at is when it was queued.
     std::shared_ptr<event_log> log;
     completion_event over; ///< It has become an active run, or has ended.
 
     // Locked by its queue:
-    std::int64_t number = 0;          ///< In the store's queue; 0: not stored yet.
-    std::shared_ptr<queue_pass> pass; ///< Null: no run has taken its messages.
+    std::int64_t number = 0;          ///< In the store's queue; 0 until stored.
+    std::shared_ptr<queue_pass> pass; ///< Null if no run has taken its messages.
     bool leaves = false;              ///< Its message is being withdrawn.
 };
 
 /// The requests of this process that wait in the queues of threads. The messages are in the store
-/// (session::store::enqueue), and may be there without a request here, such as after a restart. All
-/// functions may be called from any thread.
+/// (session::store::enqueue), where they may also be without a request here, for example after a
+/// restart. All functions may be called from any thread.
 class run_queue {
 public:
     run_queue() = default;
@@ -55,46 +55,49 @@ public:
     /// To be called before its messages are stored, so that a run that takes them finds it.
     void add(const std::shared_ptr<waiting_run>& request);
     void set_stored(waiting_run& request, std::int64_t number);
-    /// Also says that it is over. Does nothing if it was removed already.
+    /// Also sets `over`. Does nothing if it was already removed.
     void remove(const std::shared_ptr<waiting_run>& request) noexcept;
 
-    /// Null: no such request waits.
+    /// Returns null if no such request waits.
     [[nodiscard]] std::shared_ptr<waiting_run>
     find(const conversation_key& place, const std::string& run_id) const;
     [[nodiscard]] std::shared_ptr<waiting_run>
     find_by_key(const conversation_key& place, const std::string& idempotency_key) const;
 
-    /// The numbers of all that are stored, and of those that are being picked up.
+    /// The numbers of all stored requests, and of those being picked up.
     [[nodiscard]] std::vector<std::int64_t> numbers() const;
-    /// A request in the store's queue is to wait here, until add(), or is not to be answered.
+    /// Marks a request in the store's queue as being picked up, until add() or because it must not
+    /// be answered.
     void begin_pick_up(std::int64_t number);
     void end_pick_up(std::int64_t number) noexcept;
 
-    /// True: requests of the thread wait that no run has taken.
+    /// Returns true if requests of the thread wait that no run has taken.
     [[nodiscard]] bool is_awaited(const conversation_key& place) const;
-    /// When the newest of them was queued; 0: there is none.
+    /// When the newest of them was queued; 0 if there is none.
     [[nodiscard]] unix_ms newest(const conversation_key& place) const;
-    /// True: it is the one of them that was queued first. That one begins the next run.
+    /// Returns true if it is the first of them in the queue, which begins the next run.
     [[nodiscard]] bool is_first(const waiting_run& request) const;
 
     struct taken {
         std::vector<session::queued_request> requests; ///< In order.
         std::shared_ptr<queue_pass> pass;
     };
-    /// Lets a run take those of `queued`, the thread's queue in the store, that are for its agent
-    /// and not being withdrawn. Those that wait in this process now belong to its pass.
+    /// Lets a run take the requests for its agent from `queued`, the thread's queue in the store,
+    /// except those being withdrawn. Taken requests that wait in this process then belong to its
+    /// pass.
     [[nodiscard]] taken take(
         const conversation_key& place, const std::string& run_id, const std::string& agent_id,
         std::vector<session::queued_request> queued
     );
 
-    /// Undoes take(): the run does not begin now, and those of its pass wait as before.
+    /// Undoes take(): the run does not begin, and the requests of its pass wait as before.
     void put_back(const conversation_key& place, const queue_pass& pass);
 
-    /// False: a run has taken its messages, so they cannot be withdrawn. Otherwise no run will.
+    /// Marks the request as leaving, so that no run takes its messages. Returns false if a run
+    /// already has, so they cannot be withdrawn.
     [[nodiscard]] bool leave(waiting_run& request);
 
-    /// The pass that it belongs to; null: none.
+    /// The pass that it belongs to, or null.
     [[nodiscard]] std::shared_ptr<queue_pass> pass_of(const waiting_run& request) const;
     void end_pass(queue_pass& pass, std::optional<failure> failed);
     [[nodiscard]] bool is_over(const queue_pass& pass) const;

@@ -184,7 +184,7 @@ run_registry::stopping run_registry::stop(
                 found.requests_.push_back(one->second);
             }
         }
-        // Requests with other ids are refused, so that the stop would be kept for nothing.
+        // Requests with invalid ids are refused, so a stop for them need not be kept.
         const std::string name = run_id.value_or(std::string());
         if (!(run_id && found.any()) && is_sound_id(place.thread.thread_id) && is_sound_id(name)) {
             early_stops_.add(place, name, asked);
@@ -236,7 +236,7 @@ void run_registry::wake(const conversation_key& place) const noexcept {
             signal->notify();
         }
     } catch (const std::exception&) {
-        // No memory: those who wait for the thread check again when their wait times out.
+        // Without memory, waiters for the thread check again when their wait times out.
         return;
     }
 }
@@ -345,7 +345,8 @@ bool run_registry::draining() const {
     return draining_;
 }
 
-// An active run. Null: there is none; then `admitted` is what to wait for before there may be one.
+// Returns an active run. If there is none, returns null and sets `admitted` to the event to wait
+// for, which stays null if there are no admissions either.
 std::shared_ptr<live_run> run_registry::any_run(std::shared_ptr<completion_event>& admitted) {
     const std::lock_guard lock(mutex_);
     if (!runs_.empty()) {

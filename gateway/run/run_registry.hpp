@@ -26,16 +26,16 @@
 
 namespace agui::gateway {
 
-/// What this process is doing: active runs, requests that may become runs, and the logs of ended
-/// runs that no store keeps. All functions may be called from any thread. Must outlive the objects
-/// that it returns.
+/// The activity of this process: active runs, requests that may become runs, and logs of ended runs
+/// that no store keeps. All functions may be called from any thread. Must outlive the objects that
+/// it returns.
 class run_registry {
 public:
     struct limits {
-        std::size_t max_runs = 10'000;         ///< Of active runs and admitted requests.
-        std::size_t max_detached_runs = 1'000; ///< Of runs that had readers and have none.
+        std::size_t max_runs = 10'000;         ///< Limit for active runs and admitted requests.
+        std::size_t max_detached_runs = 1'000; ///< Limit for runs that had readers and have none.
         std::chrono::seconds replay{600};      ///< How long keep_log() keeps a log.
-        std::size_t kept_bytes = 256U << 20U;  ///< Of the kept logs: the oldest are dropped.
+        std::size_t kept_bytes = 256U << 20U;  ///< Limit for kept logs; the oldest are dropped.
         gateway::early_stops::limits early_stops{};
     };
 
@@ -51,21 +51,21 @@ public:
     [[nodiscard]] std::optional<runner::stop_reason>
     add(const std::shared_ptr<live_run>& run, arrival& request);
     void remove(const std::shared_ptr<live_run>& run) noexcept;
-    /// The active run of the thread; null: it has none.
+    /// The active run of the thread, or null.
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
     [[nodiscard]] std::size_t size() const;
     /// All active runs, in no particular order.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
 
-    /// Records that a run has no reader any more. If there are too many such runs, returns the one
-    /// that has had none for the longest time: the caller must stop it. Null: within the limit.
+    /// Records that a run has lost its last reader. If there are too many such runs, returns the
+    /// one without readers for the longest time, which the caller must stop; otherwise null.
     [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
 
     // Logs of ended runs.
 
     /// Keeps the log of a run that no store keeps, within the limits.
     void keep_log(const live_run& run);
-    /// A log that keep_log() keeps; null: there is none.
+    /// A log that keep_log() keeps, or null.
     [[nodiscard]] std::shared_ptr<event_log>
     find_log(const conversation_key& place, const std::string& run_id) const;
 
@@ -77,7 +77,7 @@ public:
     // Requests that may become runs.
 
     /// Registers a request, as soon as its runId is known, until the result is destroyed. Its first
-    /// byte came at `received`. A stop that came earlier may apply to it (early_stops).
+    /// byte arrived at `received`. An earlier stop may apply to it (early_stops).
     [[nodiscard]] std::unique_ptr<arrival> arrive(
         conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
     );
@@ -85,14 +85,14 @@ public:
     /// The run and the requests that a stop has reached.
     class stopping;
     /// Stops the conversation's run and its registered requests: those with that runId, or all
-    /// without one. A stop without a runId, or with one that is not known, is also kept for
-    /// requests that may be on their way. Those who wait for the thread check again. Without a
-    /// runId, what was received after `asked` is not meant.
+    /// without one. A stop without a runId, or with an unknown one, is also kept for requests that
+    /// may be on their way. Requests that wait for the thread check again. Without a runId,
+    /// requests received after `asked` are not stopped.
     [[nodiscard]] stopping stop(
         const conversation_key& place, const std::optional<std::string>& run_id,
         std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now()
     );
-    /// Removes a stop that stop() has kept, because the run with that id has ended already.
+    /// Removes a stop that stop() has kept, because the run with that id has already ended.
     void forget_early_stop(const conversation_key& place, const std::string& run_id);
 
     /// Counts a request among the runs while it exists.
@@ -100,7 +100,7 @@ public:
     /// Fails with errc::draining or errc::overloaded.
     [[nodiscard]] result<std::unique_ptr<admission>> admit();
 
-    /// Lets no other request with the same name in a conversation pass, while it exists.
+    /// While it exists, blocks other requests with the same name in a conversation.
     class turn;
     /// Requests with the same name (a runId or an idempotency key) pass one at a time, so that of
     /// several repeats one starts the run and the others find it.
@@ -111,17 +111,17 @@ public:
     /// or lost its last reader, a request that held the thread has ended without a run, or a stop
     /// came.
     class watch;
-    /// Wakes all who watch the conversation.
+    /// Wakes all watchers of the conversation.
     void wake(const conversation_key& place) const noexcept;
     [[nodiscard]] std::unique_ptr<watch>
     watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
 
     // Shutdown.
 
-    /// From here on admit() refuses. Wakes all who watch a conversation.
+    /// Makes admit() refuse. Wakes the watchers of all conversations.
     void begin_drain();
-    /// The same, and all runs must end: returns the active ones, which the caller must stop; for
-    /// later ones add() returns a reason.
+    /// Makes admit() refuse, and all runs must end. Returns the active ones, which the caller must
+    /// stop; for later ones add() returns a reason.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> begin_stop();
     [[nodiscard]] bool draining() const;
     /// Returns once there is neither an active run nor an admitted request. To be called after
@@ -138,7 +138,7 @@ private:
         std::chrono::steady_clock::time_point until;
     };
     struct arriving;
-    /// The order of the runs' places: a run can be found by its place, which it has anyway.
+    /// Orders runs by their place, so that a set finds a run by its place.
     struct place_order {
         using is_transparent = void;
         using run_ptr = std::shared_ptr<live_run>;
@@ -164,13 +164,13 @@ private:
 
     const limits limits_;
     mutable mutex mutex_;
-    /// A run whose end is committed stays here briefly, while its thread may already have the next
-    /// one. With the times at which the first bytes of their requests came.
+    /// The runs, with the times at which the first bytes of their requests arrived. A run whose end
+    /// is committed stays here briefly, while its thread may already have the next one.
     std::unordered_map<std::shared_ptr<live_run>, std::chrono::steady_clock::time_point>
         runs_ AGUI_GUARDED_BY(mutex_);
-    /// The newest of each place.
+    /// The newest run of each place.
     std::set<std::shared_ptr<live_run>, place_order> by_place_ AGUI_GUARDED_BY(mutex_);
-    /// The one that has had no reader for the longest time is first. Readers may have come back.
+    /// Ordered by time without readers, longest first. Readers may have come back.
     detached_list detached_ AGUI_GUARDED_BY(mutex_);
     std::unordered_map<const live_run*, detached_list::iterator>
         detached_places_ AGUI_GUARDED_BY(mutex_);
@@ -186,17 +186,17 @@ private:
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_ AGUI_GUARDED_BY(mutex_
     );
     std::size_t admissions_ AGUI_GUARDED_BY(mutex_) = 0;
-    /// Set once there are no admissions; null: nothing is waiting for that.
+    /// Set once there are no admissions. Null if nothing waits for that.
     std::shared_ptr<completion_event> no_admissions_ AGUI_GUARDED_BY(mutex_);
     bool draining_ AGUI_GUARDED_BY(mutex_) = false;
     bool stopping_ AGUI_GUARDED_BY(mutex_) = false;
 };
 
-/// What a request and the stops that reach it share. `stop` and `run` are changed under the
+/// State shared by a request and the stops that reach it. `stop` and `run` are changed under the
 /// registry's lock.
 struct run_registry::arriving {
     run_name name;
-    std::chrono::steady_clock::time_point received; ///< When its first byte came.
+    std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
     std::optional<runner::stop_reason> stop;
     std::shared_ptr<live_run> run; ///< The run that it has become.
     bool ended_by_stop = false;    ///< It was visible to clients, and a stop has ended it.
@@ -211,12 +211,12 @@ public:
     arrival(const arrival&) = delete;
     arrival& operator=(const arrival&) = delete;
 
-    /// To be called when the request holds the thread: those who wait for the thread are woken if
-    /// the request ends without a run.
+    /// To be called when the request holds the thread. If the request then ends without a run,
+    /// waiters for the thread are woken.
     void holds_thread() noexcept { holds_thread_ = true; }
-    /// True if a stop has reached it: it should wait no longer, and its run must end at once.
+    /// Returns true if a stop has reached it: it should stop waiting, and its run must end at once.
     [[nodiscard]] bool stopped() const;
-    /// A stop has ended it although it is no run: for clients it was one.
+    /// Records that a stop has ended it. It is no run, but appeared as one to clients.
     void set_ended_by_stop() noexcept { request_->ended_by_stop = true; }
 
 private:
@@ -228,9 +228,10 @@ private:
 
 class run_registry::stopping {
 public:
-    /// False: there was nothing to stop.
+    /// Returns false if there was nothing to stop.
     [[nodiscard]] bool any() const noexcept { return run_ != nullptr || !requests_.empty(); }
-    /// Returns once all of them have ended. True: a run has ended by a stop, this one or another.
+    /// Waits until all of them have ended. Returns true if a run ended by a stop, this one or
+    /// another.
     [[nodiscard]] boost::asio::awaitable<bool> wait();
 
 private:

@@ -25,12 +25,12 @@ struct agent_entry {
     /// If it has placeholders, its rendering takes the place of settings.instructions.
     session::prompt_template prompt;
     runner::model_provider* model = nullptr;
-    std::vector<runner::model_choice> fallbacks; ///< As runner::run_request::fallbacks.
-    /// The agent's setting; nullopt: that of the session counts.
+    std::vector<runner::model_choice> fallbacks; ///< See runner::run_request::fallbacks.
+    /// The agent's setting. If nullopt, the session's setting applies.
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
-    bool titles = true; ///< `title = "first_message"`: its new threads get a title.
+    bool titles = true; ///< `title = "first_message"`: new threads get a title.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.
     /// Models that a request may choose by name, including the agent's own.
     std::map<std::string, std::pair<runner::model_provider*, runner::model_parameters>, std::less<>>
@@ -39,7 +39,7 @@ struct agent_entry {
 
 struct external_tool {
     runner::tool_definition definition;
-    bool always = true; ///< False: it is offered only if the request lists it too.
+    bool always = true; ///< If false, it is offered only if the request lists it too.
 };
 
 /// Settings of accepting and executing runs.
@@ -60,8 +60,8 @@ struct run_settings {
     /// `session.on_busy = "enqueue"`: messages for a busy thread wait for its next run.
     struct queue_settings {
         std::size_t max = 100; ///< `session.queue_max`, of each thread.
-        /// `session.queue_hold_seconds`: how long they do not abandon calls of a hand-off that came
-        /// after them.
+        /// `session.queue_hold_seconds`: how long queued messages spare the calls of a later
+        /// hand-off before they abandon them.
         std::chrono::seconds hold{600};
     };
     std::optional<queue_settings> queue;

@@ -11,8 +11,8 @@
 
 namespace agui::gateway {
 
-/// The events that end what the readers of a log have seen of a run, where the store has no end for
-/// them: everything open is closed, then RUN_ERROR for that reason (P1, P2). For
+/// The events that end a run for the readers of its log if no end is stored: they close everything
+/// that the readers have seen open, then RUN_ERROR gives the reason (P1, P2). For
 /// event_log::end_without_store(). Freezes the log.
 [[nodiscard]] std::vector<std::string> unstored_end(
     event_log& log, std::string_view thread_id, const session::run_record& run,

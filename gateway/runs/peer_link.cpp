@@ -14,7 +14,7 @@ namespace {
 
 using runner::stop_reason;
 
-// False: it still has readers, or has ended meanwhile.
+// Returns false if the run still has readers or has ended meanwhile.
 boost::asio::awaitable<bool> loses_readers(run_core& core, const std::shared_ptr<live_run>& run) {
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
@@ -59,7 +59,7 @@ void peer_link::on_stop_request(const session::stop_request& request) noexcept {
     try {
         stop(request);
     } catch (const std::exception&) {
-        // No memory: who asked for it sees that the run goes on, and may ask again.
+        // Without memory, the requester sees that the run continues, and may ask again.
         return;
     }
 }
@@ -72,7 +72,7 @@ void peer_link::on_reader(const session::thread_key& key, const std::string& run
             run->count_reader_elsewhere();
         }
     } catch (const std::exception&) {
-        // No memory: it is told again.
+        // Without memory, nothing is counted; the report is repeated.
         return;
     }
 }

@@ -16,20 +16,20 @@
 
 namespace agui::gateway {
 
-/// Stops the thread's active run, the one with that runId if one is given, because another process
-/// has a new message for the thread. Returns once the run has ended. With `if_left` only if it
-/// loses its readers within run_settings::busy_wait.
+/// Stops the thread's active run (only the one with that runId, if given), because another process
+/// has a new message for the thread. Returns once the run has ended. With `if_left`, stops it only
+/// if it loses its readers within run_settings::busy_wait.
 [[nodiscard]] boost::asio::awaitable<stopped_here> supersede_here(
     std::shared_ptr<run_core> core, conversation_key place, std::optional<std::string> run_id,
     bool if_left
 );
 
-/// Carries out the stops that other processes ask for by the store, because they cannot ask this
-/// one, and counts the readers that they tell of. While it exists it is the store's peer handler.
+/// Carries out stops that other processes request through the store because they cannot reach this
+/// process, and counts the readers that they report. While it exists, it is the store's peer
+/// handler.
 class peer_link final : public session::peer_handler {
 public:
-    /// Of a store that is shared. The store must outlive it; calls after the core is gone do
-    /// nothing.
+    /// The store must be shared and outlive it. Calls after the core is destroyed do nothing.
     peer_link(session::store& store, const std::shared_ptr<run_core>& core);
     ~peer_link() override;
     peer_link(const peer_link&) = delete;

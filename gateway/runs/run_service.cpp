@@ -30,10 +30,10 @@ namespace {
 using runner::stop_reason;
 using session::thread_key;
 
-// How many times a thread's text is in memory: as read, and as written in a snapshot.
+// Copies of a thread's text in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
-// A thread's active run as a recording needs it.
+// A thread's active run in the form for a recording.
 struct active_log {
     std::shared_ptr<event_log> log;
     session::node_index first_own_message = session::no_node;
@@ -84,7 +84,7 @@ boost::asio::awaitable<result<found_run>>
 find_any(run_core& core, const thread_key& key, const std::string& run_id) {
     for (const bool ephemeral : {false, true}) {
         const conversation_key place{key, ephemeral};
-        // With its turn, because a run that is just beginning may be in the store, but not active.
+        // Takes the turn of the run, which may be stored but not active while it is just beginning.
         const auto turn = co_await core.registry.take_turn(place, "run " + run_id);
         auto known = co_await find_run(core, place, run_id);
         if (!known) {
@@ -105,7 +105,7 @@ find_any(run_core& core, const thread_key& key, const std::string& run_id) {
     co_return found_run{place, std::move(**queued)};
 }
 
-// Until the log shows the event or has ended, for a while at most.
+// Waits, for a limited time, until the log shows the event or has ended.
 boost::asio::awaitable<void> wait_briefly(std::shared_ptr<event_log> log, std::uint64_t sequence) {
     const auto who = std::make_shared<event_log::waiter>(co_await boost::asio::this_coro::executor);
     boost::asio::steady_timer timer(who->executor(), poll_period);
@@ -154,8 +154,8 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         }
         const event_log& found = **log;
         const session::run_record& record = run->known.record;
-        // Somebody may have seen it: a database that failed over may have lost the last events.
-        // Others may have their numbers by now.
+        // A client may have seen events that a database failover lost. Other events may have their
+        // numbers.
         const bool is_sound = after <= record.sound_until.value_or(after);
         if (is_sound && after <= found.visible_sequence()) {
             co_return attachment{
@@ -164,8 +164,8 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
             };
         }
         // Another gateway may show events a moment before this one can read them, or knows that its
-        // own are durable. A log that follows a run is behind the store for a while after the run's
-        // end.
+        // own are durable. A log that follows a run lags behind the store for a while after the
+        // run's end.
         const std::uint64_t last = std::max(found.last_sequence(), record.last_sequence);
         const bool may_come =
             !found.ended() && (run->known.place == run_place::elsewhere || after <= last);
@@ -175,7 +175,8 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         if (core->registry.draining()) {
             co_return failure{errc::draining, "the server is stopping", {}, {}};
         }
-        // Not in the stream: if the run is lost, its end may have the number of what was seen.
+        // Waits here, not in the stream: if the run is lost, its end may reuse the number of an
+        // event that the client has seen.
         co_await wait_briefly(*log, after);
     }
 }
@@ -267,7 +268,7 @@ boost::asio::awaitable<std::shared_ptr<event_log>>
 run_service::find_here(thread_key key, std::string run_id, std::int64_t run_number) {
     const std::shared_ptr<run_core> core = core_;
     const conversation_key place{std::move(key), false};
-    // With its turn, because a run that is just beginning is in neither place.
+    // Takes the run's turn, because a run that is just beginning is in neither place.
     const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
     if (const auto live = core->registry.active(place); live && live->record().run_id == run_id) {
         const bool is_meant = run_number == 0 || live->record().number == run_number;
@@ -311,7 +312,7 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
         const bool by_stop = co_await one.wait();
         stopped = stopped || by_stop;
     }
-    // What was stopped here may wait for the thread in other processes too.
+    // Requests stopped here may also wait for the thread in other processes.
     if (core->services.store.is_shared() && (!(stopped && run_id) || core->settings.queue)) {
         const auto there = co_await stop_elsewhere(*core, places[0], run_id, asked);
         if (!there) {

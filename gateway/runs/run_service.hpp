@@ -36,13 +36,13 @@ public:
     run_service(const run_service&) = delete;
     run_service& operator=(const run_service&) = delete;
 
-    /// Accepts a request, or says why not; checks agent, repeat, drain and `max_runs`, in that
-    /// order. A request that repeats a runId with the same JSON gets that run's log (P6), and so
-    /// does one that repeats an idempotency key, whatever its runId; with other JSON:
-    /// errc::run_id_reused. After this the head of the reply may be sent. Nothing is stored.
+    /// Accepts or refuses a request; checks agent, repeat, drain and `max_runs`, in that order. A
+    /// request that repeats a runId with the same JSON gets that run's log (P6), and so does one
+    /// that repeats an idempotency key, whatever its runId; with other JSON: errc::run_id_reused.
+    /// Afterwards the head of the reply may be sent. Nothing is stored.
     [[nodiscard]] boost::asio::awaitable<result<accepted_run>> accept(requested_run what);
 
-    /// Begins what was accepted, on the same executor: waits for the thread, recovers its orphans,
+    /// Begins an accepted run, on the same executor: waits for the thread, recovers its orphans,
     /// reads it, plans (tools, history rule, size), stores the start of the run and starts it. Then
     /// RUN_STARTED is in its log. On failure nothing is stored, except that after
     /// errc::store_unavailable the thread may have an orphan. Does nothing for a repeat.
@@ -50,23 +50,23 @@ public:
 
     struct attachment {
         std::shared_ptr<event_log> log;
-        translator::projection projection; ///< Of the request that began the run.
+        translator::projection projection; ///< Projection of the request that began the run.
     };
     /// The log of a known run, to be read from the event after `after` on (P8). errc::not_found:
-    /// the thread has no such run. errc::cursor_expired: its events are gone, or at least `after`
-    /// is. Otherwise it fails as log_of() does. Completes once the log shows `after`: another
-    /// process may have shown it before this one has it. If its run is lost meanwhile, it is gone.
+    /// the thread has no such run. errc::cursor_expired: its events, or at least `after`, are gone,
+    /// also because the run was lost meanwhile. Otherwise it fails as log_of() does. Completes once
+    /// the log shows `after`, which another process may have shown before this one has it.
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
     struct recording {
         /// RUN_STARTED to RUN_FINISHED, around snapshots of the thread.
         std::shared_ptr<event_log> log;
-        /// The log of the thread's active run; null: it was not requested, or there is none.
+        /// The log of the thread's active run. Null if there is none or it was not requested.
         std::shared_ptr<event_log> live;
     };
     /// The thread as events (POST /agui/history). With forwardedProps.follow, the active run's own
-    /// messages are only in its log. Nothing is stored, and the runId is not used up; an unknown
+    /// messages are only in its log. Nothing is stored, and the runId remains usable. An unknown
     /// thread counts as empty. errc::overloaded: there is not enough memory.
     [[nodiscard]] boost::asio::awaitable<result<recording>>
     history(std::string principal, const translator::run_input& input);
@@ -74,34 +74,35 @@ public:
     /// Stops the thread's run and its requests: those with that runId, or all without one. A
     /// request counts from its first byte on: a run that is just beginning ends at once, and a
     /// request that waits for the thread is refused as if its wait had timed out. With an unknown
-    /// runId, the stop also applies to a request that comes within a minute. Returns once all of
-    /// these have ended; true: one of the runs ended by a stop. A stop that comes while the end of
-    /// a run is being stored is too late: the run ends as it would have, and the result is false.
-    /// On failure (errc::store_unavailable) only what this process has was stopped for certain.
+    /// runId, the stop also applies to a request that comes within a minute. Waits until all of
+    /// these have ended, and returns true if one of the runs ended by a stop. A stop while the end
+    /// of a run is being stored is too late: the run ends as it would have, and the result is
+    /// false. On failure (errc::store_unavailable) only runs and requests of this process were
+    /// certainly stopped.
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 
     // For requests that another process has to answer.
 
-    /// False: there is none.
+    /// Returns false if no other process can be reached.
     [[nodiscard]] bool can_pass() const noexcept;
     /// peer_door::pass().
     [[nodiscard]] boost::asio::awaitable<result<client_answer>>
     pass(std::int64_t gateway, client_request request);
-    /// The log of a run, or of a request that waits in the queue, of another process: `gateway` if
-    /// it has neither ended nor moved. Fails as attach() does.
+    /// The log of a run, or of a request that waits in the queue, of another process. That is
+    /// `gateway` unless the run has ended or moved. Fails as attach() does.
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
     follow(session::thread_key key, std::string run_id, std::int64_t gateway);
 
-    // For other gateways, about what this process itself has.
+    // For other gateways, about runs and requests of this process.
 
-    /// The log of a run, or of a request that waits in the queue; null: neither is here. A run of
-    /// another number than `run_number` is not meant; 0: the number is not known.
+    /// The log of a run, or of a request that waits in the queue. Null if neither is here, or if
+    /// the run's number is not `run_number` (0 if unknown).
     [[nodiscard]] boost::asio::awaitable<std::shared_ptr<event_log>>
     find_here(session::thread_key key, std::string run_id, std::int64_t run_number);
 
-    /// As cancel(), for what was received until `asked`; or stops the active run only, if it is to
-    /// be superseded.
+    /// Like cancel() for everything received until `asked`. If `wish` is to supersede, stops only
+    /// the active run.
     [[nodiscard]] boost::asio::awaitable<stopped_here> stop_here(
         session::thread_key key, std::optional<std::string> run_id, stop_wish wish,
         std::chrono::steady_clock::time_point asked
@@ -113,14 +114,14 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<session::run_record>>
     wait_for_end(session::thread_key key, std::string run_id);
 
-    /// Recovers the orphans of an earlier process, before the first accept(); and at any time those
-    /// of other processes on the same store, and answers the messages that these have left in the
+    /// Before the first accept(): recovers the orphans of an earlier process. At any time: recovers
+    /// the orphans of other processes on the same store, and answers messages that they left in the
     /// queues of threads.
     [[nodiscard]] boost::asio::awaitable<void> recover();
 
     /// Refuses new runs from now on (errc::draining).
     void begin_drain();
-    /// Refuses new runs and waits until all have ended. At `deadline` it stops those that are left
+    /// Refuses new runs and waits until all have ended. At `deadline` it stops the remaining ones
     /// (stop_reason::shutdown) and waits for them.
     [[nodiscard]] boost::asio::awaitable<void> drain(std::chrono::steady_clock::time_point deadline
     );
@@ -140,7 +141,7 @@ public:
 
 private:
     const std::shared_ptr<run_core> core_;
-    const std::unique_ptr<peer_link> peers_; ///< Null: no other process uses the store.
+    const std::unique_ptr<peer_link> peers_; ///< Null if no other process uses the store.
 };
 
 } // namespace agui::gateway

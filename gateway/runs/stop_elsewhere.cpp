@@ -12,11 +12,11 @@ namespace agui::gateway {
 
 namespace {
 
-// A request that waits leaves the queue within some milliseconds. If nobody waits with it any more,
-// as after a restart, it never does.
+// A waiting request leaves the queue within some milliseconds. If no process handles it, as after a
+// restart, it never does.
 constexpr std::chrono::seconds leaves_within{2};
 
-// True: the request has left the queue and is no run.
+// Returns true if the request has left the queue without becoming a run.
 boost::asio::awaitable<result<bool>>
 wait_until_withdrawn(run_core& core, const conversation_key& place, std::string run_id) {
     const auto give_up = std::chrono::steady_clock::now() + leaves_within;
@@ -39,8 +39,8 @@ wait_until_withdrawn(run_core& core, const conversation_key& place, std::string 
     }
 }
 
-// Asks the process that has the run and, unless only that run is meant, all others. Nullopt: not
-// all that may have something to stop could be asked.
+// Asks the process that has the run and, unless that alone settles the stop, all others. nullopt if
+// not all processes that may have something to stop could be reached.
 boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
     run_core& core, const conversation_key& place, const std::optional<run_elsewhere>& there,
     const std::optional<std::string>& run_id, std::chrono::steady_clock::time_point asked
@@ -56,7 +56,7 @@ boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
             co_return stopped_elsewhere{met->any, met->stopped};
         }
     }
-    // A request that is to become a run may be on its way to any of them, or wait there.
+    // The request may be on its way to any of them, or wait there.
     const auto all = co_await peers->stop_everywhere(place.thread, run_id, owner, asked);
     if (!all) {
         co_return all.error();
@@ -73,7 +73,7 @@ boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
     run_core& core, const conversation_key& place, const std::optional<std::string>& run_id,
     std::chrono::steady_clock::time_point asked
 ) {
-    // Before it is asked for, so that a run that begins afterwards is not waited for.
+    // Checked before the stop is sent, so that a run that begins afterwards is not waited for.
     const auto waits = run_id ? co_await is_queued(core, place, *run_id) : result<bool>(false);
     if (!waits) {
         co_return waits.error();

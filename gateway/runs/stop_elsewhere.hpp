@@ -12,17 +12,16 @@
 
 namespace agui::gateway {
 
-/// What a stop has met in other processes.
+/// Result of a stop in other processes.
 struct stopped_elsewhere {
-    bool any = false;     ///< There was something to stop: a run, or a request in the queue.
+    bool any = false;     ///< There was a run or a queued request to stop.
     bool stopped = false; ///< It has ended by a stop.
 };
 
-/// Asks all other processes on the store to stop the thread's run and its requests, those with that
-/// runId or all that they had received when it was `asked` for, as run_service::cancel does here:
-/// to any of them a request that is to become a run may be on its way. Returns once the run has
-/// ended that one of them has, and the request has left the queue. Fails if the store does. The
-/// arguments must outlive the await.
+/// Asks all other processes on the store to stop the thread's run and its requests, as
+/// run_service::cancel does here: those with that runId, or all received until `asked`. All are
+/// asked because a request may be on its way to any of them. Returns once the run has ended and the
+/// request has left the queue. Fails if the store does. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
     run_core& core, const conversation_key& place, const std::optional<std::string>& run_id,
     std::chrono::steady_clock::time_point asked

@@ -7,8 +7,8 @@
 
 namespace agui::replay {
 
-/// The messages that a client of the chat stream has after these incremental frames. A known
-/// content that comes again is appended, unless it says `replace`; everything else is replaced.
+/// The messages that a client of the chat stream has after these incremental frames. A repeated
+/// content is appended, unless it says `replace`; everything else is replaced.
 [[nodiscard]] boost::json::array add_up(const std::vector<boost::json::object>& frames);
 
 } // namespace agui::replay

@@ -30,10 +30,10 @@ namespace json = boost::json;
 
 namespace {
 
-/// How many journal entries of one thread are read; no fixture has nearly as many.
+/// Limit of journal entries read for one thread; no fixture has nearly as many.
 constexpr std::size_t journal_limit = 10'000;
 
-/// Plays the steps of one fixture and collects what differs.
+/// Plays the steps of one fixture and collects the differences.
 class player {
 public:
     explicit player(const fixture& what) : fixture_(what), stage_(what.settings) {}
@@ -46,7 +46,7 @@ public:
                 co_await play(fixture_.steps[i], false);
             }
         } catch (...) {
-            thrown = std::current_exception(); // The stage must be closed all the same.
+            thrown = std::current_exception(); // The stage must still be closed.
         }
         co_await stage_.close();
         if (thrown) {
@@ -54,7 +54,7 @@ public:
         }
     }
 
-    /// When the time is up, the runs that are still active end as in a shutdown.
+    /// When the time is up, ends the active runs as in a shutdown.
     asio::awaitable<void> give_up() {
         over_ = true;
         report_.emplace_back("the fixture did not end in time; what ran was shut down");
@@ -133,7 +133,7 @@ private:
         co_return co_await begin(std::move(request));
     }
 
-    // As the route of the chat stream does.
+    // Does the same as the route of the chat stream.
     asio::awaitable<outcome> chat(const json::value& input) {
         auto read = translator::read_chat_request(
             json::serialize(input), gateway::make_input_limits(stage_.config())
@@ -167,7 +167,7 @@ private:
         co_return log;
     }
 
-    // After `count` events of the stream.
+    // Called after `count` events of the stream.
     asio::awaitable<bool>
     reads_on(const request_step& request, std::size_t count, bool& interrupted) {
         if (!interrupted && !request.meanwhile.empty() && count >= request.meanwhile_after) {
@@ -192,14 +192,14 @@ private:
             say(label, "the stream ended before the steps of `meanwhile` could be played");
         }
         if (!live.ended) {
-            // What the gateway does about a reader that left is queued on this executor.
+            // The gateway's reaction to a reader that left is queued on this executor.
             co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
             for (const expected_events& expected : request.events) {
                 compare(expected, live.events, label);
             }
             co_return;
         }
-        // Every kind of reader must get a sound stream, whichever of them the fixture spells out.
+        // Every kind of reader must get a valid stream, even if the fixture does not spell it out.
         for (const translator::projection projection :
              {translator::projection::v1_1, translator::projection::v1_0,
               translator::projection::undeclared}) {
@@ -220,7 +220,7 @@ private:
         }
     }
 
-    // Every run must make sound frames, whether the fixture spells them out or not.
+    // Every run must make valid frames, even if the fixture does not spell them out.
     asio::awaitable<void> compare_frames(
         const request_step& request, std::shared_ptr<gateway::event_log> log,
         const std::vector<json::object>& events, const std::string& label
@@ -336,7 +336,7 @@ private:
         }
     }
 
-    /// The id that tells one entry of a type from another.
+    /// The id that distinguishes entries of one type.
     static json::value concerned(const session::session_event& event) {
         for (const std::string_view member : {"toolCallId", "messageId"}) {
             if (const json::value* id = event.data.if_contains(member)) {
@@ -374,7 +374,7 @@ private:
         }
     }
 
-    /// All that a refused request must not change.
+    /// Everything that a refused request must not change.
     asio::awaitable<std::string> stored(const session::thread_key& key) {
         const auto thread = co_await stage_.store().load(key);
         if (!thread || !*thread) {
@@ -428,12 +428,12 @@ private:
     bool over_ = false;
 };
 
-/// Runs handlers until `done`, or until the time is up. False: it is up.
+/// Runs handlers until `done`, or until the time is up; then it returns false.
 bool run_until(
     asio::io_context& context, const bool& done, std::chrono::steady_clock::time_point deadline
 ) {
     while (!done && std::chrono::steady_clock::now() < deadline) {
-        // If nothing is left to run here, the store's thread has to act next.
+        // If no handler is left here, the store's thread must act next.
         if (context.run_one_for(std::chrono::milliseconds(20)) == 0) {
             context.restart();
         }

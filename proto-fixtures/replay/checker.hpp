@@ -8,10 +8,9 @@
 
 namespace agui::replay {
 
-/// Plays a fixture in this process, its steps in order, and compares. Returns what differs, line by
-/// line, ready to be printed; empty: the fixture passes. A run that has not ended after `limit` is
-/// ended (as a shutdown ends it), so that the report shows how far it came. Throws nothing that the
-/// fixture causes.
+/// Plays a fixture's steps in order in this process, and compares. Returns the differences as lines
+/// to print; empty if the fixture passes. A run that has not ended after `limit` is ended as by a
+/// shutdown, so that the report shows its progress. Errors of the fixture are not thrown.
 [[nodiscard]] std::vector<std::string>
 check_fixture(const fixture& what, std::chrono::seconds limit = std::chrono::seconds(20));
 

@@ -23,15 +23,15 @@
 
 namespace agui::replay {
 
-/// A fixture that cannot be used: the file and the member that is wrong, and what would be right.
+/// An unusable fixture: names the file, the wrong member, and the expected value.
 class fixture_error final : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// One answer of the model server, and what it is expected to be asked.
+/// One answer of the model server, and the expected request.
 struct model_turn {
-    std::string label; ///< The file it was read from, or what it does; for reports.
+    std::string label; ///< Its file or a description, for reports.
     runner::scripted_answer answer;
     std::optional<boost::json::object> expect; ///< Members that the request's body must have.
 };
@@ -43,14 +43,14 @@ struct canned_tool {
     std::chrono::milliseconds delay{0};
 };
 
-/// The events that a reader of one projection sees.
+/// The events expected by a reader of one projection.
 struct expected_events {
     translator::projection projection = translator::projection::undeclared;
     std::string label;
     std::vector<boost::json::object> events;
 };
 
-/// The frames of the chat stream as a reader that keeps up with every frame gets them.
+/// The frames of the chat stream expected by a reader that keeps up with every frame.
 struct expected_frames {
     translator::chat_mode mode = translator::chat_mode::incremental;
     std::string label;
@@ -72,12 +72,12 @@ struct request_step {
     std::optional<gateway::disconnect_policy> on_disconnect;
     std::vector<model_turn> upstream; ///< All model calls that the run makes, in order.
     std::vector<expected_events>
-        events; ///< Empty together with `error`: the stream is not compared.
-    std::vector<expected_frames> frames; ///< Of the same run.
+        events; ///< Empty if there is an `error`; the stream is then not compared.
+    std::vector<expected_frames> frames; ///< Frames of the same run.
     std::optional<expected_error> error; ///< The request is refused, and nothing is stored.
     std::size_t meanwhile_after = 0;     ///< Events read before the steps of `meanwhile`.
     std::vector<step> meanwhile;
-    std::optional<std::size_t> leave_after; ///< The reader goes away after that many events.
+    std::optional<std::size_t> leave_after; ///< The reader leaves after that many events.
     /// Session events of the thread so far: type to the ids they concern, in order.
     std::map<std::string, std::vector<boost::json::value>> journal;
     std::optional<std::vector<std::string>> warnings; ///< One text within each warning logged.
@@ -105,9 +105,9 @@ struct fixture_settings {
     std::vector<canned_tool> server_tools;
 };
 
-/// A transcript with what it must lead to; the format is described in proto-fixtures/README.md.
+/// A transcript with its expected results; the format is described in proto-fixtures/README.md.
 struct fixture {
-    std::string name; ///< Of its folder.
+    std::string name; ///< Name of its folder.
     std::filesystem::path folder;
     std::string description;
     std::vector<std::string> shows;

@@ -22,7 +22,7 @@ using translator::chat_mode;
 namespace {
 
 struct numbered_frame {
-    std::uint64_t id = 0; ///< 0: none.
+    std::uint64_t id = 0; ///< 0 if none.
     json::object frame;
 };
 

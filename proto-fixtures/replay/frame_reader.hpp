@@ -12,8 +12,8 @@
 
 namespace agui::replay {
 
-/// The frames of a run that has ended, as a reader that keeps up with every frame gets them, and
-/// what is wrong with them whatever the fixture expects.
+/// The frames of an ended run for a reader that keeps up with every frame, and problems that are
+/// wrong for any fixture.
 struct read_run_frames {
     std::vector<boost::json::object> incremental;
     std::vector<boost::json::object> full;
@@ -21,7 +21,7 @@ struct read_run_frames {
 };
 
 /// Makes the frames from `events`, the run's events in their newest form, and compares them with
-/// what the gateway gives readers of `log`: from its start, and after each frame. The incremental
+/// the gateway's output for readers of `log`, from its start and after each frame. The incremental
 /// frames must add up to the last full one, and only the last frame may say `finished`.
 [[nodiscard]] boost::asio::awaitable<read_run_frames> read_frames(
     std::shared_ptr<gateway::event_log> log, const std::vector<boost::json::object>& events,

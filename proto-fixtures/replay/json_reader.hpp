@@ -14,7 +14,7 @@
 namespace agui::replay {
 
 /// Reads the members of one JSON object of a fixture. Every failure is a fixture_error that names
-/// the place. done() refuses members that nobody asked for, so that a misspelt one is noticed.
+/// the place. done() refuses members that were never read, so that a misspelled one is noticed.
 class json_reader {
 public:
     /// `object` must outlive the reader.
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] const boost::json::array* array(std::string_view key);
     [[nodiscard]] const boost::json::object* object(std::string_view key);
 
-    /// `place` of a member, as "steps[1].upstream".
+    /// The place of a member, such as "steps[1].upstream".
     [[nodiscard]] std::string at(std::string_view key) const;
     [[noreturn]] void fail(std::string_view key, std::string_view what) const;
     void done() const;

@@ -28,7 +28,7 @@ differing(const std::string& path, const json::value& expected, const json::valu
     return path + ": expected " + json::serialize(expected) + ", got " + json::serialize(got);
 }
 
-/// The event without a timestamp that the expectation does not ask about.
+/// The event, without its timestamp if the expectation has none.
 json::object comparable(const json::object& expected, const json::object& got) {
     json::object event = got;
     if (!expected.contains("timestamp")) {

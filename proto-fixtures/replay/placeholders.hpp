@@ -11,28 +11,27 @@
 
 namespace agui::replay {
 
-/// The placeholders of one fixture and what they turned out to stand for.
+/// The placeholders of one fixture and their values so far.
 ///
-/// `"$id:NAME"`: a non-empty string, the same wherever NAME is used, and different from the
-/// value of every other NAME. `"$time"`: an integer. `"$any"`: any value, but there must be one.
-/// `"$contains:TEXT"`: a string that holds TEXT. `"$absent"`, of a member: it must not be there.
+/// `"$id:NAME"`: a non-empty string, the same wherever NAME is used, and different from the value
+/// of every other NAME. `"$time"`: an integer. `"$any"`: any value, but there must be one.
+/// `"$contains:TEXT"`: a string that holds TEXT. `"$absent"`: the member must not be there.
 class placeholders {
 public:
-    /// Where and how `got` differs from `expected`; nullopt: it does not, and its ids are
-    /// remembered.
+    /// Describes the first difference between `got` and `expected`. If they are equal, returns
+    /// nullopt and remembers the ids.
     [[nodiscard]] std::optional<std::string>
     compare(const boost::json::value& expected, const boost::json::value& got);
 
-    /// The same for the members that `expected` has; others may be there.
+    /// The same for the members of `expected`; `got` may have others.
     [[nodiscard]] std::optional<std::string>
     compare_members(const boost::json::object& expected, const boost::json::object& got);
 
-    /// True if some choice of ids would make them equal: for the alignment of a diff.
+    /// Returns true if some choice of ids would make them equal. For the alignment of a diff.
     [[nodiscard]] static bool
     could_match(const boost::json::value& expected, const boost::json::value& got);
 
-    /// `value` with its `$id:` placeholders replaced. Throws fixture_error for one that is not
-    /// known yet.
+    /// `value` with its `$id:` placeholders replaced. Throws fixture_error for an unknown one.
     [[nodiscard]] boost::json::value fill(const boost::json::value& value) const;
 
 private:
@@ -63,7 +62,7 @@ struct diff_line {
     const std::vector<boost::json::object>& got
 );
 
-/// True if `lines` holds a difference.
+/// Returns true if `lines` holds a difference.
 [[nodiscard]] bool differs(const std::vector<diff_line>& lines);
 
 /// "  same", "- expected", "+ got", "! why".

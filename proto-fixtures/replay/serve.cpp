@@ -30,7 +30,7 @@ void add_faults(runner::scripted_answer& answer, const serve_options& options) {
 } // namespace
 
 int serve(const fixture& what, const serve_options& options) {
-    const temporary_folder folder; // Destroyed after the server, whose database it holds.
+    const temporary_folder folder; // Holds the server's database, so destroyed after the server.
     gateway::config config = what.settings.config;
     config.server.listen = options.listen;
     config.server.cors_origins.insert(
@@ -54,7 +54,7 @@ int serve(const fixture& what, const serve_options& options) {
 
     gateway::server server(std::move(config), std::move(extras));
     server.start();
-    std::cout << "listening on " << server.url() << std::endl; // Read by scripts: flushed.
+    std::cout << "listening on " << server.url() << std::endl; // Flushed, because scripts read it.
     server.wait();
     return 0;
 }

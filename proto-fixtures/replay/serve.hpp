@@ -14,15 +14,17 @@ namespace agui::replay {
 struct serve_options {
     std::string listen = "127.0.0.1:8080";
     std::vector<std::string>
-        cors_origins; ///< Of pages that are served elsewhere, besides the fixture's.
-    std::chrono::milliseconds pace{0};        ///< Wait before each frame.
-    std::optional<std::uint64_t> stall_after; ///< Frames; then nothing more.
-    std::optional<std::uint64_t> drop_after;  ///< Frames; then the connection is lost.
-    std::optional<std::uint64_t> repeat;      ///< This frame, from 0, is sent twice.
+        cors_origins; ///< Origins of pages served elsewhere, in addition to the fixture's.
+    std::chrono::milliseconds pace{0}; ///< Wait before each frame.
+    /// Number of frames after which nothing more is sent.
+    std::optional<std::uint64_t> stall_after;
+    /// Number of frames after which the connection breaks.
+    std::optional<std::uint64_t> drop_after;
+    std::optional<std::uint64_t> repeat; ///< Index (from 0) of a frame that is sent twice.
 };
 
 /// Serves the fixture's gateway until SIGINT or SIGTERM; prints the address. Returns the exit
-/// status. Throws std::exception where it cannot listen.
+/// status. Throws std::exception if it cannot listen.
 [[nodiscard]] int serve(const fixture& what, const serve_options& options);
 
 } // namespace agui::replay

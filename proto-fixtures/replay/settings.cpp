@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// The configuration that a fixture's own is laid over.
+/// The default configuration, over which a fixture's own is laid.
 constexpr std::string_view defaults = R"({
     "session": {"store": "memory:"},
     "models": {"main": {"provider": "scripted", "script": "fixture", "model": "fixture-model"}},

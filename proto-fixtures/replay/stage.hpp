@@ -35,8 +35,8 @@ private:
     std::filesystem::path path_;
 };
 
-/// The model server of a fixture: answers in the order that it was told, and remembers what it was
-/// asked. Safe to use from several threads.
+/// The model server of a fixture: gives its answers in order, and remembers the requests. Safe to
+/// use from several threads.
 class scripted_model {
 public:
     /// Replaces the answers that are still unused.
@@ -63,7 +63,7 @@ public:
     stage(const stage&) = delete;
     stage& operator=(const stage&) = delete;
 
-    /// Call it before anything else, and again after close() to play the restarted process.
+    /// To be called first, and again after close() to play the restarted process.
     [[nodiscard]] boost::asio::awaitable<void> open();
     /// Ends all runs and closes the store.
     [[nodiscard]] boost::asio::awaitable<void> close();

@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// Takes the bytes of a stream apart.
+/// Splits the bytes of a stream into frames.
 class frame_decoder {
 public:
     frame_decoder(translator::projection projection, read_stream& out)

@@ -15,15 +15,16 @@
 
 namespace agui::replay {
 
-/// A stream as a client reads it, and what is wrong with it whatever the fixture expects: framing,
-/// numbering, and the rules of translator::event_verifier.
+/// A stream as read by a client, and its problems for any fixture: framing, numbering, and the
+/// rules of translator::event_verifier.
 struct read_stream {
     std::vector<boost::json::object> events;
     std::vector<std::string> problems;
     bool ended = false;
 };
 
-/// Called after each batch with the number of events read so far; false: read no further.
+/// Called after each batch with the number of events read so far. If it returns false, reading
+/// ends.
 using progress_handler = std::function<boost::asio::awaitable<bool>(std::size_t)>;
 
 /// Reads a log from its start to its end, as a connection does.

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// The messages that an answer expects to be asked; nullptr: it does not say.
+/// The messages that an answer expects in the request, or null if it expects none in particular.
 const json::array* expected_messages(const model_turn& turn) {
     const json::value* messages = turn.expect ? turn.expect->if_contains("messages") : nullptr;
     return messages == nullptr ? nullptr : messages->if_array();

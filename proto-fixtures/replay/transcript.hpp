@@ -15,19 +15,18 @@ namespace agui::replay {
 
 /// The model answers of a fixture, for requests that come in any order and any number of times.
 ///
-/// An answer is chosen by what the request holds, not by what was asked before, so that a page can
-/// be reloaded and threads do not disturb each other:
+/// An answer is chosen by the request alone, not by earlier requests, so that a page can be
+/// reloaded and threads do not affect each other:
 /// 1. the answers that expect exactly these messages;
 /// 2. otherwise those whose last expected message is the last one here;
 /// 3. otherwise the n-th answer, n being the number of assistant messages in the request, beginning
-///    again after the last one.
-/// Several answers to one and the same conversation (a failure and its retry) are given in turn,
-/// over all threads. Safe to use from any thread.
+///    again after the last one. Several answers to the same conversation (a failure and its retry)
+///    are given in turn, over all threads. Safe to use from any thread.
 class transcript {
 public:
     explicit transcript(const fixture& what);
 
-    /// nullopt: the fixture holds no answer at all, or the request is no chat completion.
+    /// Returns nullopt if the fixture holds no answer at all, or the request is no chat completion.
     [[nodiscard]] std::optional<runner::scripted_answer>
     answer(const runner::transport_request& request);
 

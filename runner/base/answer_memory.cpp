@@ -6,7 +6,7 @@ namespace agui::runner {
 
 namespace {
 
-// As many bytes for each of 10 000 streams are little.
+// That much for each of 10 000 streams is little.
 constexpr std::size_t uncounted_bytes = 4096;
 
 // The budget is changed in steps of this size, because all threads share it.

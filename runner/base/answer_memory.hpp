@@ -6,15 +6,16 @@
 
 namespace agui::runner {
 
-/// Counts what is buffered of a server's answer against a budget, until this object is destroyed. A
-/// few KB are not counted, so that tokens change no counter. Used by one thread at a time.
+/// Counts the buffered part of a server's answer against a budget until this object is destroyed.
+/// Sizes of up to 4 KB are not counted, so that tokens change no counter. Used by one thread at a
+/// time.
 class answer_memory {
 public:
     /// `budget` may be null; otherwise it must outlive this object.
     explicit answer_memory(memory_budget* budget) noexcept;
 
-    /// The reader keeps `bytes` now, in all its copies. False: there is no room for more than
-    /// before.
+    /// Sets the size of what the reader keeps, in all its copies, to `bytes`. Returns false if the
+    /// budget has no room for it; the size counted before then stays.
     [[nodiscard]] bool keep(std::size_t bytes) noexcept;
 
 private:

@@ -86,7 +86,7 @@ void argument_text::begin(std::string_view text) {
         take_as_text();
         return;
     }
-    held_.clear(); // A placeholder before it.
+    held_.clear(); // Drops a placeholder that came first.
 }
 
 void argument_text::read_word(std::string_view& text) {
@@ -131,12 +131,12 @@ std::string argument_text::read_quoted(std::string_view& text) {
     return {};
 }
 
-/// Takes the object out of the JSON string that is held. If it holds none, the string is passed on
-/// as it came. Returns what belongs to another object.
+/// Takes the object out of the held JSON string. If it holds none, the string is passed on
+/// unchanged. Returns the text of another object that follows.
 std::string argument_text::take_decoded() {
     const bool is_next = form_ == form::next_quoted;
     std::optional<std::string> inner = decoded(held_);
-    // Each level of encoding doubles the backslashes, so that there are few.
+    // Each level of encoding doubles the backslashes, so there are few levels.
     while (inner && trimmed(*inner).starts_with('"')) {
         inner = decoded(trimmed(*inner));
     }
@@ -177,7 +177,7 @@ void argument_text::finish(bool complete) {
     if ((placeholder() || blank()) && complete) {
         settle();
     }
-    // After a cut, a placeholder may have been one.
+    // After a cut, the held placeholder may not have been the arguments.
     ready_.append(placeholder() ? std::string_view() : held_);
     held_.clear();
 }

@@ -16,7 +16,7 @@ namespace agui::runner {
 /// and earlier when one is due. It runs only while there are watches, so that it does not keep
 /// run() from returning.
 ///
-/// One per execution context, owned by it. Everything here is used on the one thread that runs the
+/// Each execution context owns one, and everything here is used on the one thread that runs the
 /// context.
 class deadline_sweep final : public boost::asio::execution_context::service {
 public:
@@ -26,10 +26,10 @@ public:
 
     explicit deadline_sweep(boost::asio::execution_context& context) : service(context) {}
 
-    /// The one of the executor's context.
+    /// The deadline_sweep of the executor's context.
     [[nodiscard]] static deadline_sweep& of(const boost::asio::any_io_executor& executor);
 
-    /// One deadline at a time, and what to do when it has passed.
+    /// One deadline at a time; expired() is called when it has passed.
     class watch {
     public:
         explicit watch(const boost::asio::any_io_executor& executor);

@@ -17,7 +17,7 @@ inline constexpr std::string_view json_blanks = " \t\r\n";
     return text.substr(0, text.find_last_not_of(json_blanks) + 1);
 }
 
-/// True if it holds nothing but blanks, or nothing.
+/// True if the text is empty or holds only blanks.
 [[nodiscard]] constexpr bool is_json_blank(std::string_view text) noexcept {
     return without_blank_begin(text).empty();
 }

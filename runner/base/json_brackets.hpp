@@ -11,13 +11,13 @@ namespace agui::runner {
 class json_brackets {
 public:
     /// Takes a piece up to and including the bracket that closes the outermost one, or all of it.
-    /// Returns how many bytes that is. Not to be called any more once closed() is true.
+    /// Returns the number of bytes taken. Must not be called once closed() is true.
     std::size_t feed(std::string_view text) noexcept;
 
     [[nodiscard]] bool closed() const noexcept { return begun_ && depth_ == 0; }
-    /// True as long as there are only blanks between the outermost brackets.
+    /// True while there are only blanks between the outermost brackets.
     [[nodiscard]] bool hollow() const noexcept { return hollow_; }
-    /// The same for texts that differ only in the blanks between their tokens.
+    /// Hash of the text; blanks between tokens do not change it.
     [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
 private:

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t escape_bytes = 6; // \uXXXX
 constexpr std::string_view replacement = "\\ufffd";
 
-/// True if more text may make an escape of it.
+/// True if more text may turn it into an escape.
 bool may_become_escape(std::string_view text) noexcept {
     if (text.size() >= escape_bytes || (text.size() > 1 && text[1] != 'u')) {
         return false;
@@ -24,12 +24,12 @@ bool may_become_escape(std::string_view text) noexcept {
             text.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string_view::npos);
 }
 
-/// How much at the start of a text that begins with a backslash belongs together; 0: that depends
-/// on what follows.
+/// Number of bytes at the start of a text, which begins with a backslash, that belong together; 0
+/// if that depends on later bytes.
 std::size_t unit_length(std::string_view text) noexcept {
     const std::optional<unsigned> unit = escape_at(text, 0);
     if (!unit) {
-        // The second backslash of a pair begins no escape.
+        // The second backslash of a pair does not start an escape.
         return may_become_escape(text) ? 0 : std::min<std::size_t>(text.size(), 2);
     }
     if (!is_high_surrogate(*unit)) {
@@ -94,7 +94,7 @@ bool replace_unpaired_surrogates(std::string& json) noexcept {
     for (std::size_t at = json.find('\\'); at != std::string::npos; at = json.find('\\', at)) {
         const std::optional<unsigned> unit = escape_at(json, at);
         if (!unit) {
-            at += 2; // The second backslash of `\\` begins no escape.
+            at += 2; // The second backslash of `\\` does not start an escape.
             continue;
         }
         const std::optional<unsigned> next = escape_at(json, at + escape_bytes);

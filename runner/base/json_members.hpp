@@ -11,10 +11,10 @@
 
 namespace agui::runner {
 
-// Members of objects from outside: a member of the wrong type counts as absent.
+// Members of objects from outside. A member of the wrong type counts as absent.
 
-/// The members with these names; null: absent. One pass over the object instead of a search for
-/// each name, which would be the largest cost of a token here.
+/// The members with these names, null where absent. One pass over the object is cheaper than a
+/// search for each name, which would be the largest cost of a token here.
 template <std::size_t Count>
 [[nodiscard]] std::array<const boost::json::value*, Count> members_of(
     const boost::json::object& object, const std::array<std::string_view, Count>& names
@@ -38,7 +38,7 @@ template <std::size_t Count>
     return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
 }
 
-/// The object or the array that a value is; null for anything else.
+/// The object or array that the value is; null for any other value.
 [[nodiscard]] inline const boost::json::object* object_of(const boost::json::value* value
 ) noexcept {
     return value == nullptr ? nullptr : value->if_object();
@@ -47,7 +47,7 @@ template <std::size_t Count>
     return value == nullptr ? nullptr : value->if_array();
 }
 
-/// The string member `key`; an empty view if there is none. Lives as long as the object.
+/// The string member `key`, or an empty view. It lives as long as the object.
 [[nodiscard]] inline std::string_view
 string_in(const boost::json::object& object, std::string_view key) noexcept {
     return text_of(object.if_contains(key));

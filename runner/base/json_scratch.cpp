@@ -16,18 +16,18 @@ namespace agui::runner {
 namespace {
 
 // A chunk from a model server has a few hundred bytes and takes about three times as much when
-// parsed. What does not fit is allocated, and freed before the next parse.
+// parsed. Larger values are allocated, and freed before the next parse.
 constexpr std::size_t scratch_bytes = 16U << 10U;
 
-// Deeper than any answer of any dialect, and shallow enough for recursive functions.
+// More than any answer of any dialect needs, and few enough for recursive functions.
 constexpr std::size_t depth_max = 64;
 constexpr json_limits limits{.max_depth = depth_max};
 constexpr json_limits torn_limits{.max_depth = depth_max, .any_bytes = true};
 
 struct scratch {
     std::array<unsigned char, scratch_bytes> buffer;
-    // Created again for each parse: release() would keep the doubled size of the next overflow
-    // block, so consecutive large texts would allocate more and more.
+    // Created anew for each parse: release() would keep the doubled size of the next overflow
+    // block, so successive large texts would allocate more and more.
     std::optional<boost::json::monotonic_resource> memory;
     json_parser parser{limits};
     std::optional<boost::json::value> value;
@@ -51,8 +51,8 @@ scratch& here() {
     return mine;
 }
 
-/// The text with the escape of each unpaired surrogate, which no parser accepts, replaced by the
-/// three bytes of its number.
+/// The text in which the escape of each unpaired surrogate, which no parser accepts, is replaced by
+/// the three bytes of its number.
 std::string with_halves_as_bytes(std::string_view text) {
     std::string out;
     out.reserve(text.size());
@@ -68,7 +68,7 @@ std::string with_halves_as_bytes(std::string_view text) {
             out.push_back(static_cast<char>(0x80U | (*unit & 0x3FU)));
             at += 6;
         } else {
-            // An escape is skipped as a whole: the second backslash of a pair starts no escape.
+            // Skips an escape as a whole: the second backslash of a pair starts no escape.
             const std::size_t length = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
             out.append(text.substr(at, length));
             at += length;

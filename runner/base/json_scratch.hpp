@@ -9,12 +9,13 @@
 
 namespace agui::runner {
 
-/// A JSON text that was parsed.
+/// A parsed JSON text.
 struct parsed_json {
-    /// Null: the text is not JSON, or nested deeper than 64 levels.
+    /// Null if the text is not JSON or is nested deeper than 64 levels.
     const boost::json::value* value = nullptr;
-    /// Some strings are not UTF-8, because a server has cut a character in two, or a surrogate pair
-    /// of `\u` escapes, whose halves are then three bytes each (WTF-8). utf8_joiner joins them.
+    /// Some strings are not UTF-8 because a server cut a character or a surrogate pair of `\u`
+    /// escapes in two. Each half of such a pair is three bytes (WTF-8). utf8_joiner joins the
+    /// halves.
     bool torn = false;
 };
 
@@ -23,17 +24,18 @@ struct parsed_json {
 /// call on the same thread: use it before any call that may parse and before any await.
 [[nodiscard]] parsed_json parse_json_scratch(std::string_view text);
 
-/// One JSON text that was parsed into memory of its own.
+/// A JSON text parsed into memory of its own.
 struct parsed_large_json {
-    std::optional<boost::json::value> value; ///< As parsed_json::value.
-    bool torn = false;                       ///< As parsed_json::torn.
-    bool no_memory = false;                  ///< The budget has no room for the value.
+    /// Nullopt if `no_memory`, or where parsed_json::value would be null.
+    std::optional<boost::json::value> value;
+    bool torn = false;      ///< See parsed_json::torn.
+    bool no_memory = false; ///< The budget has no room for the value.
 };
 
-/// As parse_json_scratch(), for a text that is large. `budget` counts the value; it may be null.
+/// Like parse_json_scratch(), for large texts. `budget`, which may be null, counts the value.
 [[nodiscard]] parsed_large_json parse_large_json(std::string_view text, memory_budget* budget);
 
-/// Frees what the last value has taken beyond the memory that is kept. The value becomes invalid.
+/// Frees the memory that the last value took beyond the reused buffer. The value becomes invalid.
 void drop_json_scratch();
 
 } // namespace agui::runner

@@ -28,7 +28,7 @@ constexpr auto classes = make_classes();
 
 void append_json_string(std::string& out, std::string_view text) {
     out.push_back('"');
-    std::size_t run = 0; // Where that begins which is not copied yet.
+    std::size_t run = 0; // Start of the uncopied run.
     std::size_t at = 0;
     while (at < text.size()) {
         const byte_class what = classes[static_cast<unsigned char>(text[at])];

@@ -10,8 +10,8 @@ namespace agui::runner {
 /// that a server sends can make invalid JSON.
 void append_json_string(std::string& out, std::string_view text);
 
-/// Appends one character that a JSON string cannot hold as it is (a quote, a backslash, a control
-/// character below U+0020), as its escape: the short one where there is one.
+/// Appends the escape of a character that a JSON string cannot hold unescaped (a quote, a
+/// backslash, a control character below U+0020), in its short form where there is one.
 void append_json_escape(std::string& out, char character);
 
 } // namespace agui::runner

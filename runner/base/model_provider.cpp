@@ -77,7 +77,7 @@ tool_choice tool_choice_from_string(std::string_view text) {
 }
 
 void throw_exception_from_error(const model_failure& error, const boost::source_location& where) {
-    (void)where; // The text is for a log; where value() was called says nothing about the cause.
+    (void)where; // The text is for a log, and the caller of value() says nothing about the cause.
     throw std::runtime_error("model " + std::string(name_of(error.what)) + ": " + error.detail);
 }
 

@@ -22,19 +22,20 @@ namespace agui::runner {
 struct tool_definition {
     std::string name;
     std::string description;
-    boost::json::value parameters; ///< JSON Schema; null: no parameters.
+    boost::json::value parameters; ///< JSON Schema; null if the tool has no parameters.
 };
 
 struct tool_choice {
     enum class mode { automatic, none, required, named };
     mode kind = mode::automatic;
-    std::string name; ///< For `named`.
+    std::string name; ///< Only for `named`.
 };
 
 /// "auto", "none", "required"; anything else is a tool's name.
 [[nodiscard]] tool_choice tool_choice_from_string(std::string_view text);
 
-/// The parameters of a model call besides its messages. Absent: the model server's default.
+/// The parameters of a model call besides its messages. The model server's default applies to each
+/// absent one.
 struct model_parameters {
     std::string model;
     std::optional<double> temperature;
@@ -47,19 +48,20 @@ struct model_parameters {
 /// One model call. References are valid until ask() has returned.
 struct model_request {
     model_parameters parameters;
-    /// model_provider::name() of the one that is asked: what it said is given back to it alone.
+    /// model_provider::name() of the provider that is asked. Data that a provider wants sent back
+    /// goes to that provider alone.
     std::string_view provider = {};
-    std::string_view instructions; ///< System text; empty: none.
-    /// From session::model_history(). The provider empties it once it has written the request, so
-    /// that a long history takes no memory while the model answers.
+    std::string_view instructions; ///< System text; may be empty.
+    /// Made by session::model_history(). The provider empties it once it has written the request,
+    /// so that a long history takes no memory while the model answers.
     std::vector<session::message>* messages = nullptr;
-    /// Approximate size of the messages: a large request is written where no I/O thread is blocked.
+    /// Approximate size of the messages. A large request is written where it blocks no I/O thread.
     std::uint64_t bytes = 0;
-    /// Counts the messages and the request that is written from them. The provider shrinks it to
-    /// what it still keeps, and to 0 once the server has the request. Null: nothing is counted.
+    /// Counts the messages and the request that is written from them; may be null. The provider
+    /// shrinks it to what it still keeps, and to 0 once the server has the request.
     memory_share* memory = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
-    /// The JSON Schema of an object, as text, that the answer's text must fit; empty: any text.
+    /// JSON Schema (text) of the object that the answer's text must be; empty if any text will do.
     std::string_view answer_schema = {};
 };
 
@@ -74,17 +76,18 @@ public:
     /// A new call. `call` counts from 0 in this answer; `id` is empty if the server sent none.
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
-    /// The call's arguments are complete: none may follow. Clients may act on the call from here
-    /// on. A call for which this is not said is complete with the answer.
+    /// The call's arguments are complete, and clients may act on the call. Calls without this
+    /// notice are complete when the answer is.
     virtual void on_call_end(std::size_t call);
 
-    /// What comes between these two is from one read of the network; the sink may publish it
-    /// together, at the end.
+    /// Everything between these two calls came from one read of the network. The sink may publish
+    /// it together, at end_batch().
     virtual void begin_batch() {}
     virtual void end_batch() {}
 
-    /// False: too much was delivered that is not stored or passed on yet. The provider awaits
-    /// room() before it reads more of the answer; it may deliver what it has already read.
+    /// Returns false while too much was delivered that is not yet stored or passed on. The provider
+    /// then awaits room() before it reads more of the answer; it may still deliver what it has
+    /// read.
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }
     /// Completes when there is room again. May be cancelled (terminal).
     [[nodiscard]] virtual boost::asio::awaitable<void> room();
@@ -95,12 +98,12 @@ public:
     virtual void on_call_data(std::size_t call, const boost::json::value& value);
 };
 
-/// The tokens of one or several calls of one model. An absent count is unknown, not zero.
+/// Tokens of one or several calls of one model. An absent count is unknown, not zero.
 struct token_usage {
     std::string provider;
     std::string model;
-    std::optional<std::int64_t> input_tokens;  ///< In all, cached and cache-write tokens included.
-    std::optional<std::int64_t> output_tokens; ///< In all, reasoning included.
+    std::optional<std::int64_t> input_tokens;  ///< Includes cached and cache-write tokens.
+    std::optional<std::int64_t> output_tokens; ///< Includes reasoning.
     std::optional<std::int64_t> reasoning_tokens;
     std::optional<std::int64_t> cached_input_tokens;
     std::optional<std::int64_t> cache_write_input_tokens;
@@ -116,36 +119,35 @@ enum class finish_reason { stop, tool_calls, length, content_filter };
 struct model_answer {
     finish_reason reason = finish_reason::stop;
     std::optional<token_usage> usage;
-    /// For the log at debug level: the server's finish reason, if it is not a known one; keys cut
-    /// out.
+    /// The server's finish reason if it is unknown, without keys. Logged at debug level.
     std::string unknown_reason = {};
 };
 
-/// Why there is no complete answer. What was delivered to the sink stays delivered.
+/// Why there is no complete answer. The sink keeps everything that was delivered to it.
 struct model_failure {
     enum class kind {
         /// No connection, 408, 429, 5xx, an error in the stream, or a body that is not an answer.
         unavailable,
         lost,      ///< The answer had begun, but ended or broke without its end mark.
         rejected,  ///< Any other 4xx: the request is at fault.
-        timeout,   ///< Of connecting, of the first byte, or between two events.
+        timeout,   ///< While connecting, before the first byte, or between two events.
         memory,    ///< The memory budget has no room for the answer.
         cancelled, ///< The coroutine was cancelled.
     };
     kind what = kind::unavailable;
-    int status = 0;     ///< The HTTP status; 0: none was received.
-    std::string detail; ///< For the log only: what happened, in our words.
-    /// What the server said, keys cut out, at most session::attempt_body_max bytes; for the failed
-    /// attempts and, its start, for the log at debug level. Empty: nothing.
+    int status = 0;     ///< HTTP status; 0 if none was received.
+    std::string detail; ///< For the log only: the failure in our own words.
+    /// The server's own words, without keys, at most session::attempt_body_max bytes; may be empty.
+    /// Kept with the failed attempts; its start is logged at debug level.
     std::string upstream = {};
-    /// After this time the server may be asked again; nullopt: it does not say.
+    /// Time after which the server may be asked again; nullopt if the server does not say.
     std::optional<std::chrono::milliseconds> retry_after = {};
-    /// The server's id of the request, by which its support finds it. Empty: it sent none.
+    /// The server's id of the request, which its support asks for; empty if it sent none.
     std::string request_id = {};
 };
 
-/// How much is read of what a server says about an error. It is more than is kept, so that no key
-/// is cut in two before keys are cut out.
+/// How much of a server's error text is read. It is more than is kept, so that keys are cut out
+/// before the text is cut.
 inline constexpr std::size_t error_text_max = session::attempt_body_max + 4096;
 
 [[noreturn]] void
@@ -158,12 +160,12 @@ class model_provider {
 public:
     virtual ~model_provider() = default;
 
-    /// Its name among the configured models: what it wants sent back is sent to the provider of
-    /// that name alone. Empty: it wants nothing sent back.
+    /// Its name among the configured models. Data that it wants sent back goes only to the provider
+    /// of that name. Empty if it wants nothing sent back.
     [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
 
     /// Asks once. On cancellation (terminal) it closes the connection to the model server and
-    /// returns `cancelled`. Never throws because of the network or the server. What the arguments
+    /// returns `cancelled`. Network and server failures never throw. Everything that the arguments
     /// refer to must outlive the await.
     [[nodiscard]] virtual boost::asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) = 0;

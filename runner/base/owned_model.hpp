@@ -6,10 +6,10 @@
 
 namespace agui::runner {
 
-/// A model that its user holds: the provider that is asked, and the parameters of its requests. A
-/// chat keeps a copy, so that the program need not keep the model alive.
+/// A model that its user owns: the provider to ask and the parameters of its requests. A chat keeps
+/// a copy, so that the program need not keep the model alive.
 struct owned_model {
-    std::shared_ptr<model_provider> provider; ///< Not null.
+    std::shared_ptr<model_provider> provider; ///< Never null.
     model_parameters parameters = {};
 };
 

@@ -10,8 +10,8 @@
 
 namespace agui::runner {
 
-// The events of a run, in order, for display. Views and pointers are valid during the call that
-// passes the event.
+// The events of a run, in order, for display. Views and pointers are valid only during the call
+// that passes the event.
 
 struct text_delta {
     std::string_view message_id; ///< One per model turn.
@@ -19,7 +19,7 @@ struct text_delta {
 };
 
 struct reasoning_delta {
-    std::string_view message_id; ///< Of the reasoning message; another one than the turn's.
+    std::string_view message_id; ///< Id of the reasoning message, which is not the turn's message.
     std::string_view text;
 };
 
@@ -35,21 +35,21 @@ struct call_arguments {
     std::string_view delta;
 };
 
-/// The call's arguments are complete, while the model's answer goes on.
+/// The call's arguments are complete; the model's answer goes on.
 struct call_ended {
     std::string_view call_id;
 };
 
-/// The model's answer is complete: nothing of this turn is open.
+/// The model's answer is complete. Nothing of this turn is open.
 struct turn_ended {};
 
-/// A server call is handed to its tool, which may have to wait for its turn there.
+/// A server call was handed to its tool, where it may have to wait.
 struct call_executing {
     std::string_view call_id;
     std::string_view name;
 };
 
-/// A server call has its result, which is stored already.
+/// A server call has its result, which is already stored.
 struct call_result {
     std::string_view message_id;
     std::string_view call_id;
@@ -57,7 +57,7 @@ struct call_result {
     bool failed = false;
 };
 
-/// A part of a reply that is no text, such as a picture's name (reply_items).
+/// A part of a reply that is not text, such as the name of a picture (reply_items).
 struct reply_segment {
     std::string_view message_id; ///< The turn's message.
     const boost::json::object* segment = nullptr;

@@ -6,19 +6,19 @@
 
 namespace agui::runner {
 
-/// Removes secrets from a server's text, which may repeat what it was sent.
+/// Removes secrets from a server's text, which may repeat the request.
 class secret_cutter {
 public:
-    /// `secrets` are values of headers and the like. Of a value with spaces (`Bearer KEY`), the
-    /// last word alone counts as well. Values of less than four bytes are ignored.
+    /// `secrets` are values of headers and the like. The last word of a value with spaces (`Bearer
+    /// KEY`) is also cut out alone. Values of less than four bytes are ignored.
     explicit secret_cutter(const std::vector<std::string>& secrets);
 
-    /// At most `bytes_max` bytes of `text`, valid UTF-8, with "[secret]" in place of each secret.
-    /// If the text is cut, a partial secret at its end is removed too.
+    /// Returns at most `bytes_max` bytes of `text` as valid UTF-8, with "[secret]" in place of each
+    /// secret. If the text is cut, a partial secret at its end is removed too.
     [[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max) const;
 
 private:
-    std::vector<std::string> secrets_; ///< The longest first: one may contain another.
+    std::vector<std::string> secrets_; ///< Longest first, since one may contain another.
 };
 
 } // namespace agui::runner

@@ -9,11 +9,11 @@
 
 namespace agui::runner {
 
-/// Why a run ended. error_code() gives the name that clients see of each that is not a success.
+/// Why a run ended. error_code() gives the name that clients see, except for successes.
 enum class stop_reason {
     completed,
     external_tool,   ///< Calls are left to the caller.
-    partial_answers, ///< Answers were stored, but other calls are pending: no model was asked.
+    partial_answers, ///< Answers were stored, but other calls are pending, so no model was asked.
     nothing_new,     ///< The request held nothing to continue with.
     // Stopped on purpose (P9).
     cancelled,  ///< By the user: `user_stop`.
@@ -43,41 +43,41 @@ enum class stop_class { success, stopped, failed };
 /// The reason of CUSTOM `agui-gateway.run.stopped` or the code of RUN_ERROR; empty for successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
-/// The reason with that error_code(). Empty: completed; unknown: error.
+/// The reason with that error_code(): `completed` for an empty code, `error` for an unknown one.
 [[nodiscard]] stop_reason stop_reason_of(std::string_view error_code) noexcept;
 
-/// A sentence for people. It is fixed: it holds nothing that a model server has said.
+/// A fixed sentence for people. It never holds text of a model server.
 [[nodiscard]] std::string_view describe(stop_reason reason) noexcept;
 
-/// The use of a user turn since the user's message, over all its runs: a hand-off makes one turn of
-/// many runs, and no limit may be evaded that way.
+/// The use of a user turn since the user's message, over all its runs. A hand-off splits a turn
+/// into many runs, and no limit may be evaded that way.
 struct turn_use {
     std::uint32_t rounds = 0;  ///< Answers that held calls, or after which a plugin asked again.
-    std::uint32_t calls = 0;   ///< Executed or not.
-    std::uint64_t tokens = 0;  ///< Input included.
-    std::string last_provider; ///< Of the last answer that names it; empty: none does.
+    std::uint32_t calls = 0;   ///< Includes calls that were not executed.
+    std::uint64_t tokens = 0;  ///< Includes input.
+    std::string last_provider; ///< Provider of the last answer that names one; may be empty.
 };
 
-/// Details of an end besides its reason, for a log and for a program that calls the loop itself. No
-/// client is shown them (P12).
+/// Details of an end besides its reason, for the log and for a program that calls the loop itself.
+/// Clients never see them (P12).
 struct end_details {
-    int status = 0;         ///< The model server's HTTP status; 0: none.
-    std::string request_id; ///< The model server's id of the request; empty: none.
-    std::string detail;     ///< What happened, or which limit was reached. May be empty.
-    std::string upstream;   ///< The model server's words, keys cut out; may be empty.
-    std::vector<std::string> hook_errors; ///< What plugins have thrown, in order.
+    int status = 0;         ///< The model server's HTTP status; 0 if there is none.
+    std::string request_id; ///< The model server's id of the request; may be empty.
+    std::string detail;     ///< The failure, or the limit that was reached; may be empty.
+    std::string upstream;   ///< The model server's own words, without keys; may be empty.
+    std::vector<std::string> hook_errors; ///< Errors that plugins threw, in order.
 };
 
 /// The end of a run, from which its terminal event is made.
 struct run_end {
     stop_reason reason = stop_reason::completed;
     std::vector<token_usage> usage;
-    /// external_tool: calls of this run left open, in order.
+    /// For external_tool: calls of this run that are left open, in order.
     std::vector<std::string> pending_call_ids;
-    /// True: a stopped or failed run leaves an external call unanswered.
+    /// A stopped or failed run left an external call unanswered.
     bool external_call_open = false;
     end_details about = {};
-    turn_use used = {}; ///< By the user turn so far, this run included.
+    turn_use used = {}; ///< Use of the user turn so far, this run included.
 };
 
 } // namespace agui::runner

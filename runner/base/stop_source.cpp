@@ -10,7 +10,7 @@ namespace agui::runner {
 
 namespace {
 
-// Values that are not a reason: no stop was requested; no stop is possible any more.
+// States other than a reason: no stop was requested; no stop is possible any longer.
 constexpr int open = -1;
 constexpr int closed = -2;
 
@@ -26,17 +26,17 @@ struct stop_source::shared : std::enable_shared_from_this<shared> {
         try {
             signal.emit(boost::asio::cancellation_type::terminal);
         } catch (const std::exception&) {
-            // From a tool's handler of its cancellation. The run ends all the same (P9).
+            // A tool's cancellation handler threw. The run ends all the same (P9).
         }
     }
 
     bool request(stop_reason reason) noexcept;
 
     boost::asio::any_io_executor executor;
-    std::function<bool()> is_lost; ///< Empty: nothing is asked.
+    std::function<bool()> is_lost; ///< May be empty.
     stop_reason lost_reason = stop_reason::error;
-    boost::asio::cancellation_signal signal; ///< On the executor only, like `gone`.
-    bool gone = false;            ///< The stop_source, and what was bound to its slot, are gone.
+    boost::asio::cancellation_signal signal; ///< Used on the executor only, like `gone`.
+    bool gone = false;            ///< The stop_source and everything bound to its slot are gone.
     std::atomic<int> state{open}; ///< `open`, `closed` or a stop_reason.
 };
 
@@ -58,10 +58,11 @@ bool stop_source::shared::request(stop_reason reason) noexcept {
         return before != closed;
     }
     try {
-        // Posted, never called here: the caller may be inside the operation to be cancelled.
+        // Posted rather than called, because the caller may be inside the operation to be
+        // cancelled.
         boost::asio::post(executor, [self = shared_from_this()] { self->cancel(); });
     } catch (const std::exception&) {
-        // No memory: the run sees the request at its next check.
+        // Out of memory: the run sees the request at its next check.
     }
     return true;
 }
@@ -79,7 +80,7 @@ stop_reason stop_source::reason() const noexcept {
 }
 
 std::optional<stop_reason> stop_source::close() noexcept {
-    (void)requested(); // What is lost must not end as if it were not.
+    (void)requested(); // A lost run must not end as if it were not lost.
     int before = open;
     if (shared_->state.compare_exchange_strong(before, closed) || before == closed) {
         return std::nullopt;

@@ -17,44 +17,46 @@
 
 namespace agui::runner {
 
-/// Lets others end a run early. A stop is effective from the moment request() returns, whatever the
-/// run is doing: the run checks requested() before each step, and its current wait is cancelled, on
-/// its executor, soon after. After close() the run is over and a stop comes too late.
+/// Lets others end a run early. A stop takes effect when request() returns: the run checks
+/// requested() before each step, and its current wait is cancelled on its executor soon after.
+/// After close() the run is over and a stop comes too late.
 class stop_source {
 public:
     /// `executor` is the run's.
     explicit stop_source(boost::asio::any_io_executor executor);
-    /// On the executor. A request whose cancellation is still to come is dropped.
+    /// Called on the executor. Drops a pending cancellation.
     ~stop_source();
     stop_source(const stop_source&) = delete;
     stop_source& operator=(const stop_source&) = delete;
 
-    /// Any thread, even from code that the run calls. The first reason counts. False: it came too
-    /// late. Nothing is cancelled during this call.
+    /// Requests a stop. May be called on any thread, even from code that the run calls. The first
+    /// reason wins. Returns false if the run is already closed. Nothing is cancelled during this
+    /// call.
     bool request(stop_reason reason) noexcept;
 
-    /// From now on requested() also asks `is_lost`, which must not throw and may be called on any
-    /// thread; once it is true, that counts as a request for `reason`. For what has no way to call
-    /// request() in time. To be called once, before the run starts.
+    /// From this call on requested() also asks `is_lost`, which must not throw and may be called on
+    /// any thread. Once it returns true, that counts as a request for `reason`. Meant for a
+    /// condition that nobody can report in time, such as a lost lease. Call it once, before the run
+    /// starts.
     void stop_if(std::function<bool()> is_lost, stop_reason reason);
 
-    /// Any thread.
+    /// May be called on any thread.
     [[nodiscard]] bool requested() const noexcept;
-    /// The reason of the first request; `cancelled` if there was none. Any thread.
+    /// The reason of the first request; `cancelled` if there was none. May be called on any thread.
     [[nodiscard]] stop_reason reason() const noexcept;
 
-    /// For the run, any number of times: refuses requests from here on. Returns the reason of an
-    /// earlier request, if there was one.
+    /// Refuses all later requests. The run may call it any number of times. Returns the reason of
+    /// an earlier request, if there was one.
     [[nodiscard]] std::optional<stop_reason> close() noexcept;
 
-    /// For the run, on its executor: the slot for its current wait. A commit must not be bound to
-    /// it.
+    /// The slot for the run's current wait. Used by the run on its executor. A commit must not be
+    /// bound to it.
     [[nodiscard]] boost::asio::cancellation_slot slot() noexcept;
 
-    /// For the run, on its executor: awaits `what`, which a stop cancels (terminal). The caller
-    /// itself is not cancelled, nor what it awaits next. Returns nullopt if a stop came before
-    /// `what` began, which is then not started, or while it ran; its result is then dropped. What
-    /// it throws is passed on. Nothing else may be bound to slot() at the same time.
+    /// Awaits `what`, which a stop cancels (terminal). Used by the run on its executor. Neither the
+    /// caller nor its next await is cancelled. Returns nullopt if a stop came before `what` began,
+    /// which is then not started, or while it ran, whose result is then dropped. Exceptions of
+    /// `what` are passed on. Nothing else may be bound to slot() at the same time.
     template <class T>
     [[nodiscard]] boost::asio::awaitable<std::optional<T>> run(boost::asio::awaitable<T> what);
 

@@ -36,10 +36,9 @@ boost::asio::awaitable<ended<T>> end_of(boost::asio::awaitable<T> operation) {
 
 } // namespace detail
 
-/// Awaits `operation` until `deadline`: then cancels it (terminal), waits until it has ended, and
-/// returns nullopt. What the operation throws is thrown. Cancelling the caller cancels the
-/// operation; the result is then that of the operation (a value or an exception), so that it can be
-/// told from the deadline.
+/// Awaits `operation` until `deadline`; then cancels it (terminal), waits until it has ended, and
+/// returns nullopt. Exceptions of the operation are passed on. Cancelling the caller cancels the
+/// operation and gives its own result (a value or an exception), unlike the deadline.
 template <class T>
 [[nodiscard]] boost::asio::awaitable<std::optional<T>>
 with_deadline(boost::asio::awaitable<T> operation, std::chrono::steady_clock::time_point deadline) {

@@ -9,7 +9,7 @@ namespace agui::runner {
 
 namespace {
 
-// Limits of what one answer may make the process hold and store. Models make a few calls with a few
+// Limits of one answer's calls in memory and in the store. Models make a few calls with a few
 // kilobytes; a server that never stops must not use up the process's memory.
 constexpr std::size_t calls_max = 128;
 constexpr std::size_t argument_bytes_max = 8U << 20U;
@@ -56,8 +56,8 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
     return taken;
 }
 
-/// An object that comes after the arguments is a call of its own, which the server did not tell
-/// apart: both were never one text.
+/// An object that follows the arguments is another call, which the server did not separate: no
+/// server sends both as one text.
 tool_call_assembler::status tool_call_assembler::take_arguments(
     std::size_t which, const call_fragment& fragment, std::string_view arguments
 ) {
@@ -75,7 +75,7 @@ tool_call_assembler::status tool_call_assembler::take_arguments(
         next.name = calls_[which].name;
         next.id = fragment.id == calls_[which].id ? std::string_view() : fragment.id;
         next.follows = which;
-        // The text that is cut in two at the end of the fragment is no longer the former call's.
+        // A character cut at the end of the fragment no longer belongs to the former call.
         next.half = std::exchange(calls_[which].half, {});
         next.escapes = std::exchange(calls_[which].escapes, {});
         rest = next.arguments.feed(rest);
@@ -92,7 +92,7 @@ void tool_call_assembler::give_place(std::size_t which) {
     named_.push_back(which);
 }
 
-/// Some servers repeat the arguments of a call, or end with a placeholder: that is no other call.
+/// Some servers repeat the arguments of a call, or end with a placeholder; neither is another call.
 void tool_call_assembler::place_follower(std::size_t which) {
     const call& follower = calls_[which];
     if (follower.follows && !follower.place && !follower.name.empty() &&
@@ -115,8 +115,8 @@ bool tool_call_assembler::keep_extra(call& which, const call_fragment& fragment)
     return true;
 }
 
-// True if a later call has arguments. A placeholder before them was then the arguments: servers
-// that send one as a placeholder complete a call before the next.
+// True if a later call has arguments. An earlier placeholder was then the arguments: servers that
+// send one before the arguments complete each call before the next.
 bool tool_call_assembler::followed_by_arguments(std::size_t place) const {
     for (std::size_t later = place + 1; later < named_.size(); ++later) {
         if (!calls_[named_[later]].arguments.ready().empty()) {
@@ -163,13 +163,13 @@ tool_call_assembler::status tool_call_assembler::finish(bool whole) {
         last.append(each.escapes.finish());
         (void)each.arguments.feed(last); // U+FFFD and cut escapes begin no object.
         if (each.follows && !each.place) {
-            // A repetition and a placeholder are whole or nothing; anything else was cut.
+            // A repetition or a placeholder is whole; any other text was cut.
             if (!each.arguments.whole() && !each.arguments.placeholder()) {
                 give_place(at);
             }
         } else if (!each.place && (!each.id.empty() || !each.arguments.blank())) {
-            // A call with neither a name nor anything else means nothing; any other cannot be
-            // executed.
+            // A call with neither name, id nor arguments is ignored; without a name, any other call
+            // cannot be executed.
             return status::nameless;
         }
     }
@@ -180,7 +180,7 @@ tool_call_assembler::status tool_call_assembler::finish(bool whole) {
         if (!which.extra_content.empty()) {
             sink_.on_call_data(*which.place, {{"extra_content", which.extra_content}});
         }
-        // In a cut answer, a call that was not whole before is not complete.
+        // In a cut answer, a call that was not whole before stays incomplete.
         if (whole && !which.ended && which.place != named_.size() - 1) {
             which.ended = true;
             sink_.on_call_end(*which.place);
@@ -206,7 +206,7 @@ tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragme
     const bool numbered = fragment.index && *fragment.index >= 0;
     if (numbered) {
         // The latest call with this index: servers that give every call the index 0 continue the
-        // last.
+        // last one.
         for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
             if (each->index == fragment.index) {
                 return begins_anew(*each, fragment) ? nullptr : &*each;
@@ -216,8 +216,8 @@ tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragme
     if (!fragment.id.empty()) {
         for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
             if (each->id == fragment.id) {
-                // One id under two numbers, each with a name: two calls from a server that repeats
-                // ids.
+                // The same id under two indexes, each with a name, means two calls of a server that
+                // repeats ids.
                 const bool other = numbered && each->index && !fragment.name.empty();
                 return other ? nullptr : &*each;
             }
@@ -228,7 +228,7 @@ tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragme
     }
     call& last = calls_.back();
     if (fragment.name.empty()) {
-        // Nothing names a call: the last one continues, unless both have numbers and these differ.
+        // Without id and name, the last call continues, unless both have an index and these differ.
         return numbered && last.index ? nullptr : &last;
     }
     if (numbered || !fragment.id.empty()) {
@@ -247,8 +247,8 @@ bool tool_call_assembler::begins_anew(const call& known, const call_fragment& fr
     if (fragment.name != known.name) {
         return true;
     }
-    // The same name, and no ids to compare: some servers repeat the name in every fragment. It is
-    // another call only if the known one is complete and another object begins.
+    // The name is the same and ids are missing: some servers repeat the name in every fragment. It
+    // is another call only if the known one is complete and another object begins.
     return (known.arguments.whole() || known.arguments.placeholder()) &&
            fragment.arguments.starts_with('{');
 }

@@ -78,7 +78,7 @@ bool tool_names::is_taken(std::string_view name) const noexcept {
            std::ranges::any_of(changed_, is_it);
 }
 
-// A name that was made is no real one, so the order of the two does not matter.
+// A made name never equals a real one, so the order of the two does not matter.
 const tool_definition* tool_names::find(std::string_view name) const noexcept {
     if (offered_ == nullptr) {
         return nullptr;

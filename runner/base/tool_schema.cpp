@@ -22,18 +22,18 @@ namespace json = boost::json;
 
 namespace {
 
-/// Of references that lead to a reference. Generators make one.
+/// Limit of a chain of references. Generators make chains of one.
 constexpr int reference_hops_max = 8;
-/// Of one schema, choices within choices included: a request is made for each model call, and each
-/// choice may refer to a large part. Unions of more commands than that are not seen.
+/// Limit for one schema, including choices within choices: a request is made for each model call,
+/// and each choice may refer to a large part. Larger unions do not occur in practice.
 constexpr int choices_max = 64;
 /// Values that all choices of a schema may copy, nested ones included: 64 references to one large
-/// part are 64 copies. Generated unions have less than 5 000.
+/// part are 64 copies. Generated unions have fewer than 5 000.
 constexpr std::size_t choice_values_max = 20'000;
 
 constexpr std::array<std::string_view, 3> choice_keys{"allOf", "anyOf", "oneOf"};
 
-/// The object in `root` that `schema` refers to (`#/$defs/Arguments`); null if it does not.
+/// The object in `root` that `schema` refers to (`#/$defs/Arguments`), or null.
 const json::object* referred(const json::object& schema, const json::value& root) {
     const std::string_view reference = string_in(schema, "$ref");
     if (!reference.starts_with("#/")) {
@@ -44,7 +44,7 @@ const json::object* referred(const json::object& schema, const json::value& root
     return found == nullptr ? nullptr : found->if_object();
 }
 
-/// Members of a schema that may be null.
+/// Members of a schema for which null is a value.
 bool may_be_null(std::string_view key) noexcept { return key == "default" || key == "const"; }
 
 /// Adds the members that `to` does not have yet.
@@ -61,7 +61,7 @@ bool is_object_type(const json::value& type) {
     return equal_ignoring_case(text_of(&type), "object"); // Google's libraries write OBJECT.
 }
 
-/// The schema is about values that are no objects.
+/// True if the schema describes values that are no objects.
 bool is_of_others(const json::value* type, bool has_properties) {
     if (type == nullptr || type->is_null() || has_properties || is_object_type(*type)) {
         return false;
@@ -82,7 +82,7 @@ std::set<std::string_view> texts_of(const json::array& list) {
 
 std::size_t values_in(const json::object& object);
 
-/// Within a value, itself included; stops soon after choice_values_max.
+/// Number of values within a value, including itself. Stops soon after choice_values_max.
 std::size_t values_in(const json::value& value) {
     if (const json::object* const object = value.if_object()) {
         return 1 + values_in(*object);
@@ -104,7 +104,7 @@ std::size_t values_in(const json::object& object) {
     return count;
 }
 
-/// What a schema says of the members of an object.
+/// The members of an object that a schema describes.
 struct object_members {
     json::object properties;
     json::array required;
@@ -114,7 +114,7 @@ struct object_members {
         if (added || known->value() == schema) {
             return;
         }
-        // The choices differ about it, such as in the constant that tells them apart.
+        // The choices differ in this property, for example in the constant that distinguishes them.
         json::object* const both = known->value().if_object();
         json::array* const listed = both != nullptr && both->size() == 1 && both->contains(key)
                                         ? both->at(key).if_array()
@@ -147,7 +147,8 @@ class choice_folder {
 public:
     explicit choice_folder(const json::value& root) noexcept : root_(root) {}
 
-    /// Of the schema itself and of its choices; nullopt: it is about values that are no objects.
+    /// The members of the schema and of its choices; nullopt if it describes values that are no
+    /// objects.
     std::optional<object_members> gather(const json::object& schema) {
         object_members all;
         const json::value* type = nullptr;
@@ -179,13 +180,13 @@ public:
 private:
     void add_choices(object_members& all, const json::array& choices, std::string_view key) {
         const bool each_holds = key == "allOf";
-        std::optional<json::array> common; // What each choice requires.
+        std::optional<json::array> common; // Names that every choice requires.
         for (const json::value& choice : choices) {
             if (!choice.is_object()) {
                 continue;
             }
             if (choices_ == choices_max || values_ > choice_values_max) {
-                common.emplace(); // Nobody knows what this one requires.
+                common.emplace(); // The names that this choice requires are unknown.
                 continue;
             }
             ++choices_;
@@ -242,7 +243,7 @@ json::object object_schema(const json::value& given) {
     }
     json::object schema;
     if (!laid.contains("type")) {
-        schema.emplace("type", "object"); // Where readers of a schema look first.
+        schema.emplace("type", "object"); // First member, where readers of a schema look first.
     }
     lay_under(schema, laid);
     schema["type"] = "object";

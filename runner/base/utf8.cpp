@@ -124,7 +124,7 @@ std::size_t make_utf8(session::content& value) {
         json = to_utf8(json);
         if (auto parts = parse_json(json, {.max_depth = json.size()})) {
             value = std::move(parts->as_array());
-        } else { // Of a number that JSON cannot hold.
+        } else { // A number in it cannot be written as JSON.
             value = json;
         }
     }

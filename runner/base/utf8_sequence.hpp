@@ -8,7 +8,7 @@ namespace agui::runner {
 /// U+FFFD, in place of bytes that are not UTF-8.
 inline constexpr std::string_view utf8_replacement = "\xEF\xBF\xBD";
 
-/// Whether the three bytes that UTF-8 would give a surrogate count as a character (WTF-8).
+/// Whether a surrogate, as the three bytes that UTF-8 would give it (WTF-8), counts as a character.
 enum class surrogates { refused, taken };
 
 /// The first character of a text.
@@ -19,11 +19,11 @@ struct utf8_sequence {
         bad,
     };
     kind what = kind::whole;
-    std::size_t length = 1; ///< Of an invalid one: that of its valid prefix, but at least one.
+    std::size_t length = 1; ///< If invalid: length of its valid prefix, at least one.
 };
 
-/// Of a text that is not empty (Unicode 15, table 3-7). Inline: it is called for each character
-/// that is not ASCII of what a model says.
+/// The first sequence of a text that is not empty (Unicode 15, table 3-7). Inline, because it is
+/// called for each non-ASCII character of a model's answer.
 [[nodiscard]] inline utf8_sequence
 first_character(std::string_view text, surrogates halves = surrogates::refused) noexcept {
     using kind = utf8_sequence::kind;

@@ -38,7 +38,7 @@ chat_conversation::chat_conversation(chat_parts parts) : parts_(std::move(parts)
     }
 }
 
-// After the last message of the thread with what the change already holds.
+// Appends after the last message of the thread, including the messages already in the change.
 void chat_conversation::append(session::changes& change, session::message value) const {
     const auto next =
         static_cast<session::node_index>(thread_.nodes.size() + change.messages.size());
@@ -55,7 +55,7 @@ run_request chat_conversation::make_request(std::vector<tool_definition> externa
     request.run_id = "run-" + std::to_string(++runs_);
     request.agent = parts_.agent;
     request.agent.parameters = parts_.model.parameters;
-    // A run counts its own rounds; each hand-off makes another run.
+    // A run counts its own rounds, and each hand-off makes another run.
     std::uint32_t& rounds = request.agent.max_rounds;
     rounds -= std::min(rounds, used_.rounds - earlier_rounds_);
     request.used = used_;
@@ -111,7 +111,7 @@ result<void> chat_conversation::add_results(const std::vector<chat_tool_result>&
         answered.status = call_status::answered;
         change.calls.push_back(std::move(answered));
     }
-    // The model is told of those that nobody answers.
+    // The model learns of the calls without a result.
     for (const session::tool_call& call : pending_) {
         if (std::ranges::count(results, call.id, &chat_tool_result::call_id) == 0) {
             session::call_record abandoned = *thread_.find_call(call.id);
@@ -158,7 +158,7 @@ void chat_conversation::on_event(const call_started& event) {
     totals_.rounds += std::exchange(turn_calls_, true) ? 0 : 1;
 }
 
-// The first of a round stands for all: no one of them has begun.
+// The first event of a round announces all its calls: none of them has begun.
 void chat_conversation::on_event(const call_executing& event) {
     if (announced_.contains(event.call_id)) {
         return;

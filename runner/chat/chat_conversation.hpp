@@ -26,48 +26,49 @@ namespace agui::runner {
 /// A message of the user.
 [[nodiscard]] session::message user(std::string text);
 
-/// The result of a tool, as it is given back to the model.
+/// The result of a tool call, to be given back to the model.
 struct chat_tool_result {
     std::string call_id;
     session::content content;
     bool failed = false;
 };
 
-/// Told while a conversation runs, on its executor; each may be empty. What one throws ends the run
-/// as stop_reason::error.
+/// Called while a conversation runs, on its executor. Each may be empty. An exception thrown by one
+/// ends the run as stop_reason::error.
 struct chat_listeners {
     std::function<void(std::string_view delta)> thinking = {};
     std::function<void(std::string_view delta)> content = {};
     /// Calls are about to be executed; `content` is the text before them. Not called for calls that
-    /// are not executed: a limit was exceeded, a plugin has denied or answered them.
+    /// a limit stopped or that a plugin denied or answered.
     std::function<void(const std::vector<session::tool_call>& calls, std::string_view content)>
         calls = {};
     /// In call order.
     std::function<void(const std::vector<chat_tool_result>& results)> results = {};
-    /// With reply_format::items: a part of the reply that is no text.
+    /// With reply_format::items: a part of the reply that is not text.
     std::function<void(const boost::json::object& segment)> segment = {};
 };
 
-/// The parts of a conversation, which holds them until its last run has ended.
+/// The parts of a conversation, which keeps them until its last run has ended.
 struct chat_parts {
     owned_model model;
     std::vector<owned_model> fallbacks; ///< Asked in this order when a model fails.
     std::vector<session::message> messages;
-    agent_settings agent; ///< Its parameters are those of the model that is asked.
+    agent_settings agent; ///< Its parameters are replaced by those of the model that is asked.
     chat_listeners listeners;
     plugin_list plugins;
     std::shared_ptr<logger> log; ///< May be null.
 };
 
-/// A conversation in memory that run_agent() continues: the part that chat_loop and
-/// chat_loop_with_tools() share. Lives on one executor; one continue_run() at a time. Its limits
-/// count over all its runs.
+/// A conversation in memory that run_agent() continues; chat_loop and chat_loop_with_tools() share
+/// it. Lives on one executor, with one continue_run() at a time. Its limits count over all its
+/// runs.
 class chat_conversation final : private run_sink {
 public:
     explicit chat_conversation(chat_parts parts);
 
-    /// Runs until the model has answered without calls, calls are left to the caller, or `stop`.
-    /// `tools` are executed, `external` are left. Never throws.
+    /// Runs until the model answers without calls, calls are left to the caller, or `stop` ends the
+    /// run. Calls of `tools` are executed; those of `external` are left to the caller. Never
+    /// throws.
     [[nodiscard]] boost::asio::awaitable<chat_end> continue_run(
         const tool_registry& tools, std::vector<tool_definition> external, stop_source& stop
     );
@@ -76,13 +77,14 @@ public:
     [[nodiscard]] const std::vector<session::tool_call>& pending() const noexcept {
         return pending_;
     }
-    /// The text before them.
+    /// The text before the pending calls.
     [[nodiscard]] const std::string& pending_content() const noexcept { return turn_content_; }
-    /// Results of pending calls. errc::unknown_tool_call for any other one: then nothing is stored.
+    /// Stores the results of pending calls. errc::unknown_tool_call for a result of any other call;
+    /// nothing is stored then.
     [[nodiscard]] result<void> add_results(const std::vector<chat_tool_result>& results);
 
-    /// For a reader that may be slower than the model: run_sink's has_room() and room(). Not set:
-    /// there is always room.
+    /// Sets run_sink's has_room() and room(), for a reader that may be slower than the model.
+    /// Without this call there is always room.
     void
     set_room(std::function<bool()> has_room, std::function<boost::asio::awaitable<void>()> room) {
         has_room_ = std::move(has_room);
@@ -90,7 +92,7 @@ public:
     }
 
     [[nodiscard]] const chat_totals& totals() const noexcept { return totals_; }
-    /// All messages, to go on with later.
+    /// All messages, for a later conversation.
     [[nodiscard]] std::vector<session::message> messages() const;
 
 private:
@@ -98,7 +100,7 @@ private:
     void emit(const runner_event& event) override;
     [[nodiscard]] bool has_room() const noexcept override { return !has_room_ || has_room_(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return room_(); }
-    /// Not kept: a conversation in memory has no store for them.
+    /// A conversation in memory has no store for failed attempts.
     void keep_attempt(session::failed_attempt /*attempt*/) noexcept override {}
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
     [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
@@ -126,13 +128,13 @@ private:
     session::thread_record thread_;
     std::vector<session::tool_call> pending_;
     std::set<std::string, std::less<>> announced_; ///< Ids of the calls in totals_.
-    /// messageId of the last answer; `turn_content_` and `turn_calls_` belong to it, too.
+    /// messageId of the last answer, whose state `turn_content_` and `turn_calls_` hold, too.
     std::string turn_id_;
     std::string turn_content_;
     bool turn_calls_ = false;
     chat_totals totals_;
     turn_use used_;
-    std::uint32_t earlier_rounds_ = 0; ///< Before this conversation, in the messages it was given.
+    std::uint32_t earlier_rounds_ = 0; ///< Rounds in the messages given to this conversation.
     chat_end end_;
     bool new_user_turn_ = true;
     std::uint32_t runs_ = 0;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
-// Deltas that nobody has pulled yet: more would be a model that is read faster than its answer is
-// used.
+// Deltas that are not pulled yet. With more of them, the model would be read faster than its answer
+// is used.
 constexpr std::size_t most_steps = 256;
 
 } // namespace
@@ -82,7 +82,7 @@ struct chat_loop::state {
             calls_pulled = false;
             push(tool_calls_step{conversation.pending(), conversation.pending_content()});
             co_await wait_for_results();
-            // Results that came as the timer expired count.
+            // Results that arrived as the timer expired are accepted.
             const bool late = std::exchange(waiting_for_results, false);
             if (late && !cancelled) {
                 ended.what = stop_reason::run_timeout;
@@ -139,10 +139,10 @@ struct chat_loop::state {
     asio::steady_timer stepped;  ///< Cancelled when there is a step.
     asio::steady_timer pulled;   ///< Cancelled when there is room for one.
     asio::steady_timer answered; ///< Cancelled when there are results; expires when they are late.
-    std::optional<stop_source> stop; ///< Of the last run.
+    std::optional<stop_source> stop; ///< Stop source of the last run.
     std::size_t results = 0;
     bool waiting_for_results = false;
-    bool calls_pulled = false; ///< The last step that was pulled is a tool_calls_step.
+    bool calls_pulled = false; ///< The last pulled step is a tool_calls_step.
     bool cancelled = false;
     bool done = false; ///< The done_step was pulled.
 };
@@ -166,7 +166,7 @@ chat_loop::chat_loop(
 
 chat_loop::~chat_loop() { state_->cancel(); }
 
-// No coroutine of this object: it may be destroyed before the first step is awaited.
+// Not a coroutine of this object, which may be destroyed before the first step is awaited.
 asio::awaitable<std::optional<chat_step>> chat_loop::next() { return state::next(state_); }
 
 result<void> chat_loop::submit_tool_results(const std::vector<chat_tool_result>& results) {

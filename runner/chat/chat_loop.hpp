@@ -28,13 +28,12 @@ struct content_step {
     std::string text;
 };
 
-/// With reply_format::items: a part of the reply that is no text.
+/// With reply_format::items: a part of the reply that is not text.
 struct segment_step {
     boost::json::object segment;
 };
 
-/// The model's answer is complete and calls tools. The chat goes on once submit_tool_results() was
-/// called.
+/// The model's answer is complete and calls tools. The chat continues after submit_tool_results().
 struct tool_calls_step {
     std::vector<session::tool_call> calls;
     std::string content; ///< The answer's text before the calls; may be empty.
@@ -45,9 +44,9 @@ struct tool_results_step {
     std::size_t count = 0;
 };
 
-/// The last step. Why the chat ended: completed, max_output_tokens, max_rounds, tool_loop,
-/// token_limit, cancelled, aborted, run_timeout (no results were submitted in time), or a failure
-/// of the model.
+/// The last step. A chat ends as completed, max_output_tokens, max_rounds, tool_loop, token_limit,
+/// cancelled, aborted, run_timeout (no results were submitted in time), or with a failure of the
+/// model.
 struct done_step : chat_end {
     chat_totals totals;
 };
@@ -56,20 +55,21 @@ using chat_step = std::variant<
     thinking_step, content_step, segment_step, tool_calls_step, tool_results_step, done_step>;
 
 struct chat_loop_settings {
-    /// Instructions and limits, which count over the whole chat. The parameters are the model's.
+    /// Instructions and limits, which count over the whole chat. The parameters are replaced by the
+    /// model's.
     agent_settings agent = {};
-    /// How long results are waited for once a tool_calls_step was pulled.
+    /// How long to wait for results after the program pulled a tool_calls_step.
     std::chrono::milliseconds results_timeout{600'000};
     std::vector<owned_model> fallbacks = {}; ///< Asked in this order when a model fails.
     std::shared_ptr<logger> log = {};        ///< May be null.
-    /// Take part in each turn; one ends at a tool_calls_step. In the order of registration.
+    /// Plugins of each turn, in the order of registration. A tool_calls_step ends a turn.
     plugin_list plugins = {};
 };
 
-/// A conversation with a model, in steps that the program pulls, with tools that the program
-/// executes itself. The loop is that of run_agent(). Lives on one executor, like all its callers.
-/// The model is read no faster than the steps are pulled. May be destroyed at any time, also while
-/// next() is awaited: the run under way holds everything that it uses and ends soon.
+/// A conversation with a model. The program pulls its steps and executes the tools itself. It uses
+/// the loop of run_agent(). Used on one executor only. The model's answer is read no faster than
+/// the program pulls steps. May be destroyed at any time, even while next() is awaited: the current
+/// run holds everything that it uses and ends soon.
 class chat_loop {
 public:
     /// Starts at once.
@@ -78,24 +78,24 @@ public:
         std::vector<session::message> messages, std::vector<tool_definition> tools,
         chat_loop_settings settings = {}
     );
-    /// Cancels.
+    /// Cancels the chat.
     ~chat_loop();
     chat_loop(const chat_loop&) = delete;
     chat_loop& operator=(const chat_loop&) = delete;
 
     /// The next step; nullopt after the done_step. After a tool_calls_step without results it waits
-    /// for them, at most settings.results_timeout from the pull of that step. One call at a time.
+    /// for them, at most settings.results_timeout after that step was pulled. One call at a time.
     [[nodiscard]] boost::asio::awaitable<std::optional<chat_step>> next();
 
-    /// The results of the last tool_calls_step, in any order; a call without one gets an error
-    /// result. errc::unknown_tool_call: one of them answers no call of that step, or there is none
-    /// to answer; nothing was taken.
+    /// Takes the results of the last tool_calls_step, in any order. A call without a result gets an
+    /// error result. errc::unknown_tool_call if no call waits for a result, or if one of the
+    /// results answers none of those calls; nothing is taken then.
     [[nodiscard]] result<void> submit_tool_results(const std::vector<chat_tool_result>& results);
 
-    /// Ends the chat, whatever it is doing: the rest is a done_step with `cancelled`.
+    /// Ends the chat at any point. The remaining step is a done_step with `cancelled`.
     void cancel();
 
-    /// All messages so far, those of the model included. After the done_step.
+    /// All messages so far, including the model's. Call it after the done_step.
     [[nodiscard]] std::vector<session::message> messages() const;
 
 private:

@@ -21,8 +21,8 @@ asio::awaitable<tool_outcome> not_registered(tool_invocation) {
     };
 }
 
-// The tools of the chat. One that nobody has registered is unavailable: an executor takes its
-// place.
+// The tools of the chat. A tool without a registered function is unavailable, so an executor takes
+// its place.
 tool_registry complete(std::vector<server_tool> tools, const tool_registry& registered) {
     if (tools.empty()) {
         return registered;
@@ -40,7 +40,8 @@ tool_registry complete(std::vector<server_tool> tools, const tool_registry& regi
     return tool_registry(std::move(tools));
 }
 
-// A cancellation is a stop: the chat ends in its own order, and says what was done so far.
+// Turns a cancellation into a stop, so that the chat ends in its own order and reports what was
+// done so far.
 struct cancelling_filter {
     stop_source* stop;
 
@@ -93,7 +94,7 @@ asio::awaitable<chat_result> chat_loop_with_tools(
         .plugins = std::move(config.plugins),
         .log = std::move(config.log),
     };
-    // A coroutine with a cancellation state of its own, so that the caller's stays as it is.
+    // A coroutine with its own cancellation state, so that the caller's stays unchanged.
     const auto executor = co_await asio::this_coro::executor;
     co_return co_await asio::co_spawn(
         executor, run_to_end(std::move(parts), registry, executor, stop), asio::use_awaitable

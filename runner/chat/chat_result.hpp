@@ -13,15 +13,15 @@
 
 namespace agui::runner {
 
-/// What a conversation has used and said so far.
+/// The text, calls and use of a conversation so far.
 struct chat_totals {
     std::string content;            ///< All text of the model, including that before calls.
     std::vector<token_usage> usage; ///< By provider and model.
-    /// Those that were executed, or left to the program, in order.
+    /// Calls that were executed or left to the program, in order.
     std::vector<session::tool_call> calls;
     std::uint32_t rounds = 0; ///< Answers that held calls, executed or not.
 
-    /// The sum of `usage`; a count that no model server told is absent.
+    /// The sum of `usage`. A count that no model server reported is absent.
     [[nodiscard]] token_usage usage_total() const;
 };
 
@@ -30,22 +30,22 @@ struct chat_totals {
 struct chat_end : end_details {
     stop_reason what = stop_reason::completed;
 
-    /// True if there is an answer to be used: completed, max_output_tokens (the text was cut), or
+    /// True if the answer can be used: completed, max_output_tokens (the text was cut), or
     /// external_tool (calls are left to the program).
     [[nodiscard]] bool is_answer() const noexcept;
-    /// All of it in one line, for people. It may hold what a model server has said.
+    /// Everything in one line, for people. It may hold text of a model server.
     [[nodiscard]] std::string text() const;
 };
 
 struct chat_response {
     stop_reason reason = stop_reason::completed; ///< See chat_end::is_answer().
     chat_totals totals;
-    std::vector<session::tool_call> pending; ///< With external_tool.
-    std::vector<session::message> messages;  ///< The whole conversation, to go on with later.
+    std::vector<session::tool_call> pending; ///< Only for external_tool.
+    std::vector<session::message> messages;  ///< The whole conversation, for a later one.
 };
 
-/// Why there is no complete answer: max_rounds, tool_loop, token_limit, cancelled, aborted, or a
-/// failure of the model.
+/// The reason and state of a chat without a usable answer: max_rounds, tool_loop, token_limit,
+/// cancelled, aborted, or a failure of the model.
 struct chat_failure : chat_end {
     chat_response so_far;
 };

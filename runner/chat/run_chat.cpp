@@ -26,7 +26,7 @@ chat_result run_chat(
             ended.emplace(std::move(result));
         }
     );
-    while (!ended) { // Not until there is nothing left to do: that may be a tool without an end.
+    while (!ended) { // Not run(), which would also wait for a tool without an end.
         context.run_one();
     }
     if (thrown) {

@@ -7,9 +7,9 @@
 
 namespace agui::runner {
 
-/// chat_loop_with_tools() for a program without a loop of its own: blocks until the chat has ended.
-/// Everything happens on the caller's thread, tools included. A tool that has not returned by then
-/// ends with it: it is destroyed while it waits.
+/// Runs chat_loop_with_tools() for a program without an event loop: blocks until the chat has
+/// ended. Everything runs on the caller's thread, including tools. A tool that is still waiting at
+/// the end is destroyed.
 [[nodiscard]] chat_result run_chat(
     owned_model model, std::vector<session::message> messages, std::vector<server_tool> tools = {},
     chat_with_tools config = {}

@@ -13,33 +13,33 @@
 namespace agui::runner {
 
 struct append_options {
-    /// Ask the model again. Counts as a round. With an external call open, it is asked once the
-    /// call was answered.
+    /// Asks the model again, which counts as a round. If an external call is open, the model is
+    /// asked after the call was answered.
     bool request = false;
-    int priority = 0; ///< Of deferred messages: higher ones come first.
-    /// Append once all plugins are done, by priority, then in the order of registration. Otherwise
-    /// at once, in the order of the calls of append().
+    int priority = 0; ///< Order of deferred messages: higher ones come first.
+    /// Appends after all plugins are done, by priority, then in the order of registration.
+    /// Otherwise messages are appended at once, in the order of the append() calls.
     bool deferred = false;
 };
 
-/// What the plugins of a turn append after one answer.
+/// The messages that the plugins of a turn append after one answer.
 struct appended_after {
     struct entry {
         session::message message;
         append_options options;
         std::size_t plugin = 0; ///< Its place in the order of registration.
-        std::size_t place = 0;  ///< Among the deferred ones.
+        std::size_t place = 0;  ///< Position among the deferred messages.
     };
     session::message message;
     model_answer last;
     std::deque<entry> now;
     std::vector<entry> deferred;
     bool requested = false;
-    bool closed = false; ///< Too late: the turn goes on without.
+    bool closed = false; ///< Later messages are ignored: the turn has gone on.
     std::function<void()> on_append;
 };
 
-/// An answer that is complete, and what is to follow it.
+/// A complete answer, and the messages that are to follow it.
 class after_request {
 public:
     after_request(std::shared_ptr<appended_after> all, std::size_t plugin)
@@ -47,14 +47,14 @@ public:
 
     /// The answer, as on_message_append() has left it.
     [[nodiscard]] const session::message& message() const noexcept { return all_->message; }
-    /// How it ended, and what it used.
+    /// How the answer ended, and its use.
     [[nodiscard]] const model_answer& last_chunk() const noexcept { return all_->last; }
 
-    /// Appends to the conversation. A tool message that answers an open call of the answer is its
-    /// result: nobody else executes it. Of an assistant message only the text is taken.
+    /// Appends to the conversation. A tool message for an open call of the answer becomes its
+    /// result, and the call is not executed. Only the text of an assistant message is taken.
     void append(session::message message, append_options options = {});
     void append(std::vector<session::message> messages, append_options options = {});
-    /// append() with options.request.
+    /// Calls append() with options.request.
     void append_and_request(session::message message, append_options options = {});
     void append_and_request(std::vector<session::message> messages, append_options options = {});
 

@@ -15,32 +15,31 @@ class appended_message {
 public:
     explicit appended_message(session::message value) : message(std::move(value)) {}
 
-    /// May be changed, except for its id and role. A call that is left out is neither executed nor
-    /// handed to the caller, and the model does not learn of it; calls cannot be added. What was
-    /// changed is sent to the client as MESSAGES_SNAPSHOT at the end of the run; a tool's result
-    /// comes changed in the first place.
-    /// Whoever changes `content` changes what models are sent as well: `for_model` goes, unless the
-    /// hook sets another one.
+    /// May be changed, except for its id and role. A removed call is neither executed nor handed to
+    /// the caller, and the model does not learn of it. Calls cannot be added. The client gets
+    /// changed messages in a MESSAGES_SNAPSHOT at the end of the run; a changed tool result is sent
+    /// changed in the first place. Changing `content` also changes the text for models: `for_model`
+    /// is dropped unless the hook sets another one.
     session::message message;
 
-    /// The message is not stored, unless append() is given it. A tool's result is replaced by one
-    /// that says that it was withheld.
+    /// The message is not stored unless it is passed to append(). A tool's result is then replaced
+    /// by one that says that it was withheld.
     void prevent_default() noexcept { prevented_ = true; }
     [[nodiscard]] bool default_prevented() const noexcept { return prevented_; }
 
-    /// Stores another message after this one, or in its place; no plugin is asked about it. Of a
-    /// changed copy of `message`, models are sent what was changed, too. A second message with an
-    /// id gets another one.
+    /// Stores another message after this one, or in its place, without asking plugins about it. If
+    /// it is a changed copy of `message`, models are sent the change, too. If an id occurs twice,
+    /// the second message gets another id.
     void append(session::message other) { others_.push_back(std::move(other)); }
 
-    /// The call stays in the message, but is neither executed nor handed to the caller: its result
-    /// says that it was not allowed, to the model as well, which is asked again.
+    /// The call stays in the message, but is neither executed nor handed to the caller. Its result
+    /// says that it was not allowed. The model sees that result and is asked again.
     void deny_call(std::string call_id) { denied_.insert(std::move(call_id)); }
     [[nodiscard]] const std::set<std::string, std::less<>>& denied() const noexcept {
         return denied_;
     }
 
-    /// What is stored, in order.
+    /// The messages to be stored, in order.
     [[nodiscard]] std::vector<session::message> stored() const {
         std::vector<session::message> all;
         if (!prevented_) {
@@ -50,8 +49,8 @@ public:
         return all;
     }
 
-    /// For turn_hooks, after a hook that was given `given` as the message: what it has changed for
-    /// clients must not reach models unchanged.
+    /// For turn_hooks, after a hook that was given the message `given`: content that the hook
+    /// changed for clients must not reach models unchanged.
     void drop_outdated(const session::message& given) {
         drop_outdated(given, message);
         for (session::message& each : others_) {

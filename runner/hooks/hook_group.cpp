@@ -59,7 +59,7 @@ void hook_group::cancel() noexcept {
         try {
             each.emit(boost::asio::cancellation_type::terminal);
         } catch (const std::exception&) {
-            // A hook that throws when it is cancelled must not keep the others running.
+            // A hook that throws when cancelled must not keep the others running.
         }
     }
 }

@@ -15,7 +15,7 @@
 
 namespace agui::runner {
 
-/// Hooks that run side by side. Used on one executor. Owned by shared_ptr: a hook that ignores its
+/// Runs hooks side by side. Used on one executor. Owned by shared_ptr: a hook that ignores its
 /// cancellation keeps the group alive until it returns, but the run ends without it (P9).
 class hook_group : public std::enable_shared_from_this<hook_group> {
 public:
@@ -23,18 +23,18 @@ public:
 
     explicit hook_group(boost::asio::any_io_executor executor);
 
-    /// Starts a hook, which owns what it uses.
+    /// Starts a hook, which must own everything that it uses.
     void start(boost::asio::awaitable<void> hook);
 
-    /// Completes when all hooks have ended, one has thrown, wake() was called, a stop is requested
-    /// (null: none counts), or at `until`. Nothing else may be bound to the slot of `stop`
-    /// meanwhile.
+    /// Completes when all hooks have ended, one has thrown, wake() was called, a stop was requested
+    /// (unless `stop` is null), or at `until`. Meanwhile nothing else may be bound to the slot of
+    /// `stop`.
     [[nodiscard]] boost::asio::awaitable<void>
     wait(stop_source* stop, time_point until = time_point::max());
     void wake() noexcept;
 
     [[nodiscard]] bool done() const noexcept { return running_ == 0; }
-    /// What the first that has thrown has thrown; null: none.
+    /// The first exception that a hook threw, or null.
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
 
     /// Cancels the hooks that are still running.

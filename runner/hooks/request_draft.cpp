@@ -7,7 +7,7 @@ namespace agui::runner {
 
 session::message requestable(session::message value) {
     session::message kept;
-    kept.id = std::move(value.id); // Pairs reasoning with its answer; not sent.
+    kept.id = std::move(value.id); // Pairs reasoning with its answer. Not sent.
     kept.role = value.role;
     kept.content = std::move(value.content);
     kept.name = std::move(value.name);

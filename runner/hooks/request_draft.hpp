@@ -10,31 +10,33 @@
 
 namespace agui::runner {
 
-/// A request before it is sent. Everything may be changed; nothing of it is stored. Afterwards the
-/// messages are repaired: whatever a plugin leaves out, each call is answered once, in order.
+/// A request before it is sent. Everything may be changed; the changes are not stored. Afterwards
+/// the messages are repaired so that each call is answered once, in order, whatever messages a
+/// plugin removed.
 class request_draft {
 public:
     std::string instructions;
-    std::string context; ///< Data of the application; leads the last user message.
+    std::string context; ///< Data of the application. It is put before the last user message.
     std::vector<session::message> messages;
-    /// A tool that is taken out is not executed either: a model that calls it all the same is told
-    /// that there is none.
+    /// A removed tool is not executed either: a model that calls it is told that there is no such
+    /// tool.
     std::vector<tool_definition> tools;
-    /// Those of the model that is asked first; what is changed here is changed for each model.
-    /// `model` is not: each model has its own.
+    /// Parameters of the model that is asked first. Changes hold for each model, except for
+    /// `model`: each model has its own.
     model_parameters parameters;
 
-    /// Replaces the messages. Of each one only what a request may carry is kept: role, content,
-    /// name, calls, the call that a result answers and its error, and what a provider wants back.
+    /// Replaces the messages. Each keeps only the members that a request may carry: role, content,
+    /// name, calls, the call that a result answers and its error, and the data that a provider
+    /// wants sent back.
     void set_request_messages(std::vector<session::message> replacement);
 
-    /// Offers a tool that `function` executes as a tool of the server: several at once, cancelled
-    /// and not waited for at a stop. Its arguments are not checked against the definition. A name
-    /// that is offered already stays as it is. For this request alone: the next one offers it only
-    /// if it is added again.
+    /// Offers a tool that `function` executes as a tool of the server: calls run side by side and
+    /// are cancelled, but not waited for, at a stop. Its arguments are not checked against the
+    /// definition. If the name is already offered, that tool stays. It holds for this request only;
+    /// the next one needs it to be added again.
     void add_tool(tool_definition definition, tool_function function);
 
-    /// What add_tool() was given, by name.
+    /// The functions given to add_tool(), by name.
     [[nodiscard]] const std::map<std::string, tool_function, std::less<>>&
     functions() const noexcept {
         return functions_;
@@ -44,7 +46,7 @@ private:
     std::map<std::string, tool_function, std::less<>> functions_;
 };
 
-/// The message without what no request may carry; see set_request_messages().
+/// The message without the members that no request may carry; see set_request_messages().
 [[nodiscard]] session::message requestable(session::message value);
 
 } // namespace agui::runner

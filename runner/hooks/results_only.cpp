@@ -21,7 +21,7 @@ public:
     }
 };
 
-// The answers and results of one user turn, gathered.
+// Gathers the answers and results of one user turn.
 class gathered_turn {
 public:
     void add(const message& each) {
@@ -64,11 +64,11 @@ private:
 
     std::optional<message> answer_;
     std::string text_;
-    std::map<std::string, std::string> names_; ///< Of tools, by call id.
+    std::map<std::string, std::string> names_; ///< Tool names by call id.
     bool has_calls_ = false;
 };
 
-// A turn without calls stays as it is, with what its provider wants back.
+// A turn without calls stays unchanged, including the data that its provider wants sent back.
 void close_turn(std::vector<message>& turn, std::vector<message>& to) {
     gathered_turn gathered;
     for (const message& each : turn) {
@@ -88,7 +88,7 @@ void close_turn(std::vector<message>& turn, std::vector<message>& to) {
 
 std::vector<message> with_results_only(std::vector<message> all) {
     std::vector<message> kept;
-    std::vector<message> turn; // What followed the last user message.
+    std::vector<message> turn; // Messages after the last user message.
     for (message& each : all) {
         const bool of_turn =
             each.role == role::assistant || each.role == role::tool || each.role == role::reasoning;

@@ -14,7 +14,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Cancels a group when the scope is left in any way; does nothing to one that is done.
+// Cancels a group when the scope is left in any way. A finished group is not affected.
 class group_end {
 public:
     explicit group_end(hook_group& group) noexcept : group_(group) {}
@@ -26,11 +26,11 @@ private:
     hook_group& group_;
 };
 
-// A hook that ignores its cancellation may outlive the run: each owns what it was given.
+// A hook that ignores its cancellation may outlive the run, so each hook owns its arguments.
 
 struct started {
     turn_clean_up clean_up;
-    bool too_late = false; ///< Nobody waits for the clean-up any more.
+    bool too_late = false; ///< The turn no longer waits for the clean-up.
 };
 
 asio::awaitable<void> call_start(
@@ -103,20 +103,20 @@ void turn_hooks::note_error(const std::exception_ptr& thrown) {
 
 turn_hooks::verdict turn_hooks::judge(const std::exception_ptr& thrown) {
     if (stop_.requested()) {
-        return stop_.reason(); // A hook that was cancelled throws: that is no error.
+        return stop_.reason(); // A cancelled hook throws, which is no error.
     }
     try {
         std::rethrow_exception(thrown);
     } catch (const turn_aborted&) {
         return stop_reason::aborted;
-    } catch (...) { // Of any type: see note_error().
+    } catch (...) { // Any type; see note_error().
         note_error(thrown);
         return stop_reason::error;
     }
 }
 
-// Waits for one hook. A stop cancels it at once, except that on_message_append and, if it begins
-// after the stop, on_turn_end have until end_by().
+// Waits for one hook. A stop cancels it at once, except that on_message_append, and on_turn_end if
+// it begins after the stop, may run until end_by().
 asio::awaitable<turn_hooks::verdict> turn_hooks::await(asio::awaitable<void> hook, phase at) {
     const bool stopped_before = stop_.requested();
     if (stopped_before && at == phase::in_turn) {
@@ -174,7 +174,7 @@ void turn_hooks::on_stream_data(const session::message& so_far, const stream_dat
         }
         try {
             each->on_stream_data(*turn_, so_far, data);
-        } catch (...) { // Of any type: see note_error().
+        } catch (...) { // Any type; see note_error().
             stream_error_ = std::current_exception();
         }
     }
@@ -237,7 +237,7 @@ turn_hooks::after_request(session::message answer, model_answer last) {
     bool waiting = true;
     while (waiting) {
         co_await group->wait(&stop_);
-        // Also of a turn that ends now: it counts as appended already.
+        // Even if the turn ends here, these messages count as appended.
         while (!all->now.empty()) {
             appended_after::entry next = std::move(all->now.front());
             all->now.pop_front();
@@ -274,8 +274,8 @@ asio::awaitable<turn_hooks::verdict> turn_hooks::end(stop_reason reason) {
     co_return std::nullopt;
 }
 
-// Waits for one clean-up; a stop leaves it until end_by(). It is not cancelled: after that, it goes
-// on by itself. False: it has thrown.
+// Waits for one clean-up; after a stop, until end_by(). It is never cancelled: after that time it
+// continues by itself. Returns false if it has thrown.
 asio::awaitable<bool> turn_hooks::await_clean_up(turn_clean_up what) {
     const auto group = std::make_shared<hook_group>(co_await asio::this_coro::executor);
     group->start(call_clean_up(std::move(what)));

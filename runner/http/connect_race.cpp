@@ -59,7 +59,7 @@ struct race {
     std::unique_ptr<tcp::socket> winner;
     std::size_t running = 0;
     error_code last = asio::error::timed_out;
-    bool over = false; ///< No coroutine is waiting any more.
+    bool over = false; ///< The coroutine no longer waits.
 };
 
 } // namespace

@@ -32,7 +32,7 @@ std::string_view to_string(transport_failure::kind kind) noexcept {
 void throw_exception_from_error(
     const transport_failure& error, const boost::source_location& where
 ) {
-    (void)where; // Where value() was called says nothing about the cause.
+    (void)where; // The caller of value() says nothing about the cause.
     throw std::runtime_error(
         "transport " + std::string(to_string(error.what)) + ": " + error.detail
     );

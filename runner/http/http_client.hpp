@@ -23,13 +23,13 @@ struct transport_failure {
         timeout,
         lost,
         protocol,
-        redirect, ///< The server sent the request elsewhere, where it must not go.
+        redirect, ///< The server redirected the request to a place where it must not be sent.
         memory,   ///< The memory budget has no room for the answer.
         cancelled,
     };
     kind what = kind::connect;
     std::string detail;  ///< For the log only.
-    bool unsent = false; ///< Certainly nothing of the request was written to a connection.
+    bool unsent = false; ///< Set if certainly nothing of the request was written to a connection.
 };
 
 [[nodiscard]] std::string_view to_string(transport_failure::kind kind) noexcept;
@@ -45,32 +45,32 @@ enum class http_method { get, post, put, patch, delete_ };
 struct transport_request {
     http_method method = http_method::post;
     std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
-    /// In addition to Host, Content-Length and Content-Type.
+    /// Sent in addition to Host, Content-Length and Content-Type.
     std::vector<std::pair<std::string, std::string>> headers;
-    /// JSON. A GET or DELETE with an empty body has none: no Content-Type and no Content-Length.
+    /// JSON. A GET or DELETE with an empty body is sent without Content-Type and Content-Length.
     std::string body;
 };
 
-/// One answer. If it is destroyed before its end, its connection is closed; otherwise the
-/// connection goes back to the pool. Used by one coroutine.
+/// One answer. Destroying it before its end closes the connection; otherwise the connection returns
+/// to the pool. Used by one coroutine.
 class transport_response {
 public:
     virtual ~transport_response() = default;
     [[nodiscard]] virtual int status() const noexcept = 0;
-    /// The value of a header, whose name is in lower case; empty: there is none.
+    /// The value of a header, whose name is in lower case; empty if there is none.
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
-    /// Until a read is not followed by was_idle(), the reads may take `time` in all, in place of
-    /// the idle time.
+    /// Lets the reads take `time` in all instead of the idle time, until a read is not followed by
+    /// was_idle().
     virtual void wait_first(std::chrono::milliseconds time) noexcept { (void)time; }
-    /// To be called if the last read brought only a sign of life: the idle time then goes on as if
+    /// Tells that the last read brought only a sign of life. The idle time then continues as if
     /// nothing had come.
     virtual void was_idle() noexcept {}
 
-    /// To be called by a reader that keeps bytes of the body (answer_memory::keep): they count
-    /// against the client's budget until the response is destroyed. False: there is no room, and
-    /// the reader gives up with no_memory().
+    /// Counts bytes of the body that the reader keeps (answer_memory::keep) against the client's
+    /// budget until the response is destroyed. Returns false if there is no room; the reader then
+    /// gives up with no_memory().
     [[nodiscard]] bool keep(std::size_t bytes) noexcept { return kept_.keep(bytes); }
 
 protected:
@@ -81,10 +81,10 @@ private:
     answer_memory kept_;
 };
 
-/// The failure after transport_response::keep().
+/// The failure to report after keep() returned false.
 [[nodiscard]] transport_failure no_memory();
 
-/// An HTTP client for one server: a real one, or a script.
+/// An HTTP client for one server, or a script in its place.
 class http_client {
 public:
     virtual ~http_client() = default;

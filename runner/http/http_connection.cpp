@@ -50,7 +50,7 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
 }
 
 asio::awaitable<http_connection::io_result> http_connection::read_some(asio::mutable_buffer to) {
-    // Not a coroutine itself: there is a read for every token, and a coroutine frame costs.
+    // Not a coroutine itself, because there is a read for every token and a coroutine frame costs.
     return tls_ ? tls_->async_read_some(to, as_result) : socket_.async_read_some(to, as_result);
 }
 

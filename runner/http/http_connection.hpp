@@ -58,8 +58,8 @@ public:
     /// Operations that wait on the connection end with operation_aborted.
     void close() noexcept;
 
-    /// False if the peer has closed the connection or has sent bytes that nobody asked for: it is
-    /// not usable for a request.
+    /// False if the peer closed the connection or sent bytes without a request: it cannot be used
+    /// for a request.
     [[nodiscard]] bool idle_and_open() noexcept;
 
 private:
@@ -69,8 +69,8 @@ private:
 };
 
 /// The idle connections of one execution context: at most 32 for each origin, each for at most a
-/// minute. Old ones are dropped when the pool is used next: a timer would keep run() from
-/// returning. Used on the one thread that runs the context.
+/// minute. Expired ones are dropped at the next use of the pool, because a timer would keep run()
+/// from returning. Used on the one thread that runs the context.
 class connection_pool final : public boost::asio::execution_context::service {
 public:
     /// No longer than common servers and load balancers keep idle connections (60 s and more).
@@ -81,10 +81,10 @@ public:
 
     explicit connection_pool(boost::asio::execution_context& context) : service(context) {}
 
-    /// The one of the executor's context.
+    /// The pool of the executor's context.
     [[nodiscard]] static connection_pool& of(const boost::asio::any_io_executor& executor);
 
-    /// The connection that was used last and is still open; null: there is none.
+    /// The most recently used connection that is still open; null if there is none.
     [[nodiscard]] std::unique_ptr<http_connection> take(std::uint64_t origin);
     /// Keeps the connection for at most `keep`.
     void give_back(

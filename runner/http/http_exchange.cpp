@@ -28,13 +28,13 @@ using boost::system::error_code;
 
 namespace {
 
-// About a dozen tokens; memory per open stream limits how many streams a process can hold.
+// About a dozen tokens. Memory per open stream limits the number of streams in a process.
 constexpr std::size_t read_bytes = 4096;
 
-// A header may need more; covers the reader's own limit and what follows the header.
+// A header may need more. This covers the reader's own limit and the bytes after the header.
 constexpr std::size_t buffer_bytes_max = 128U << 10U;
 
-// The most addresses of one name that are tried; a name with more belongs to a load balancer.
+// The most addresses of one name that are tried. A name with more belongs to a load balancer.
 constexpr std::size_t endpoints_max = 16;
 
 } // namespace
@@ -146,8 +146,8 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
     co_return transport_result<void>();
 }
 
-/// The time limit is per piece that the peer accepts, not for the whole body: a slow line may take
-/// long for an attachment.
+/// The time limit applies to each piece that the peer accepts, not to the whole body: an attachment
+/// may take long on a slow line.
 asio::awaitable<transport_result<void>>
 http_exchange::write_piece(std::string_view& head, std::string_view& body) {
     const std::array<asio::const_buffer, 2> pieces{
@@ -172,8 +172,8 @@ http_exchange::perform(std::string_view head, std::string_view body) {
     if (done && (!head.empty() || !body.empty())) {
         done = co_await write_while_reading(head, body);
     } else if (done || done.error().what == transport_failure::kind::lost) {
-        // A server may answer (401, 413) and close without reading the whole body: that answer
-        // counts.
+        // A server may answer (401, 413) and close without reading the whole body. Such an answer
+        // is used.
         cut_short_ = !done;
         await_first_byte();
         done = co_await read_header();
@@ -187,7 +187,7 @@ http_exchange::perform(std::string_view head, std::string_view body) {
     co_return transport_result<void>();
 }
 
-/// Ends when either side leaves the other nothing to do.
+/// Ends both sides when one of them leaves the other nothing to do.
 struct http_exchange::until_over {
     asio::cancellation_type operator()(const std::exception_ptr& thrown, const side& ended) const {
         return thrown || ended.over ? asio::cancellation_type::terminal
@@ -195,7 +195,7 @@ struct http_exchange::until_over {
     }
 };
 
-/// For a body that does not fit into the socket's buffer: a server that refuses it may answer
+/// Writes a body that does not fit into the socket's buffer: a server that refuses it may answer
 /// without reading it.
 asio::awaitable<transport_result<void>>
 http_exchange::write_while_reading(std::string_view head, std::string_view body) {
@@ -231,14 +231,14 @@ http_exchange::write_rest(std::string_view head, std::string_view body) {
     co_return side{transport_result<void>(), false};
 }
 
-/// A server that begins a normal answer has not refused the rest of the request.
+/// A server that begins a normal answer still accepts the rest of the request.
 asio::awaitable<http_exchange::side> http_exchange::read_early_header() {
     const transport_result<void> done = co_await read_header();
     const bool as_asked = done && reader_.status() < 300;
     co_return side{done, !as_asked};
 }
 
-/// The request is written: the first-byte timeout starts.
+/// Starts the first-byte timeout once the request is written.
 void http_exchange::await_first_byte() {
     writing_ = false;
     first_byte_deadline_ = deadline_sweep::clock::now() + origin_->settings.first_byte_timeout;
@@ -273,8 +273,8 @@ asio::awaitable<transport_result<void>> http_exchange::read_header() {
     co_return transport_result<void>();
 }
 
-/// Makes room after what is in the buffer and sets the deadline. False if a line (of the header,
-/// of a chunk's size) does not fit.
+/// Makes room behind the buffered bytes and sets the deadline. Returns false if a line (of the
+/// header, or of a chunk's size) does not fit.
 bool http_exchange::begin_read() {
     if (begin_ > 0) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -297,7 +297,7 @@ void http_exchange::arm_read() {
     }
 }
 
-/// Takes the result of a read. The end of the connection is not a failure if it ends the response.
+/// Handles the result of a read. A closed connection is no failure if it ends the response.
 std::optional<transport_failure>
 http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
     const auto& [ec, received] = outcome;
@@ -310,8 +310,8 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
             end_ += received;
             return std::nullopt;
         }
-        // A TLS stream that ends without its closing alert may have been cut off by anybody, so
-        // only a plain end of file counts as the end of a response (RFC 9112, 9.8).
+        // Anybody may have cut off a TLS stream without its closing alert, so only a plain end of
+        // file counts as the end of a response (RFC 9112, 9.8).
         if (ec == asio::error::eof && reader_.end_of_connection()) {
             complete();
             return std::nullopt;
@@ -332,8 +332,8 @@ void http_exchange::complete() {
     connection_.reset();
 }
 
-/// How long the server says it keeps the connection (`Keep-Alive: timeout=5`), minus the time that
-/// a request may take to arrive.
+/// How long the server keeps the connection according to `Keep-Alive: timeout=5`, minus the time
+/// that a request may take to arrive.
 std::chrono::seconds http_exchange::keep_time() const {
     constexpr std::string_view name = "timeout=";
     constexpr std::chrono::seconds margin{1};

@@ -18,15 +18,15 @@
 
 namespace agui::runner {
 
-/// One request and its response on one connection. Owns the connection until the response has
-/// ended, then returns it to the pool; otherwise closes it.
+/// One request and its response on one connection. Owns the connection. When the response has
+/// ended, it returns the connection to the pool; otherwise it closes it.
 class http_exchange final : public transport_response, private deadline_sweep::watch {
 public:
     http_exchange(
         const boost::asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
     );
 
-    /// Uses a connection of the pool, in place of connect().
+    /// Uses a connection from the pool instead of connect().
     void use(std::unique_ptr<http_connection> connection) { connection_ = std::move(connection); }
 
     /// Looks the host up and connects to the first of its addresses that answers, TLS included.
@@ -37,8 +37,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     perform(std::string_view head, std::string_view body);
 
-    /// After perform() has failed: true if the peer closed the connection before it sent a byte of
-    /// the answer.
+    /// True if perform() failed because the peer closed the connection before the first byte of the
+    /// answer.
     [[nodiscard]] bool stale() const noexcept { return stale_; }
 
     [[nodiscard]] int status() const noexcept override { return reader_.status(); }
@@ -57,7 +57,7 @@ private:
     /// One side of an exchange whose request takes long to write.
     struct side {
         transport_result<void> outcome;
-        bool over = true; ///< If set, the other side has nothing more to do.
+        bool over = true; ///< The other side has nothing more to do.
     };
     struct until_over;
 
@@ -88,20 +88,21 @@ private:
     std::shared_ptr<http_origin> origin_;
     std::unique_ptr<http_connection> connection_;
     http_response_reader reader_;
-    bool burst_ = false; ///< The last read filled its buffer: more is there, probably.
+    bool burst_ = false; ///< The last read filled its buffer, so more data is probably there.
     std::vector<char> buffer_;
-    std::size_t begin_ = 0; ///< Bytes of the buffer that were received and not yet consumed.
+    /// Range of the received bytes in the buffer that are not consumed yet.
+    std::size_t begin_ = 0;
     std::size_t end_ = 0;
     time_point first_byte_deadline_;
-    std::optional<transport_failure> failure_; ///< Why nothing more can be read.
+    std::optional<transport_failure> failure_; ///< Why no more can be read.
     time_point idle_since_;
     time_point idle_deadline_;
-    /// The rest of the idle time, if the last bytes did not restart it; or that of wait_first().
+    /// The rest of the idle time if the last bytes did not restart it, or the rest of wait_first().
     std::chrono::steady_clock::duration idle_left_{0};
     bool idle_goes_on_ = false;
-    /// The deadline belongs to the write; a read waits at the same time.
+    /// The deadline belongs to the write, while a read waits as well.
     bool writing_ = false;
-    bool cut_short_ = false; ///< The request was not written to its end.
+    bool cut_short_ = false; ///< The request was not written completely.
     bool received_ = false;
     bool timed_out_ = false;
     bool stale_ = false;

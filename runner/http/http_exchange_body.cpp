@@ -1,4 +1,4 @@
-// How the body of a response is read: for every token of a model.
+// Reads the body of a response: it runs for every token of a model.
 
 #include "runner/http/http_exchange.hpp"
 #include "runner/http/http_exchange_failures.hpp"
@@ -16,11 +16,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What a plain stream holds while it waits: a token or a few. With a buffer the wait costs no
-// epoll_ctl, unlike a wait for readiness alone.
+// Buffer of a waiting plain stream: a token or a few. With a buffer the wait costs no epoll_ctl,
+// unlike a wait for readiness alone.
 constexpr std::size_t waiting_bytes = 512;
 
-// Where all plain streams of a thread read what is more than that: what is read is used before the
+// Shared by all plain streams of a thread to read more than that. The bytes are used before the
 // stream waits again.
 std::span<char> shared_buffer() {
     thread_local std::vector<char> buffer(64U << 10U);
@@ -61,8 +61,8 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
             co_return give_up(cancelled_before);
         }
         const bool plain = connection_->plain();
-        // Once, then it waits like others: a server that sends without a pause must not keep other
-        // streams of this thread waiting.
+        // Only once, then it waits like other streams: a server that sends without a pause must not
+        // delay the other streams of this thread.
         if (plain && std::exchange(burst_, false)) {
             const transport_result<std::string_view> body = read_shared();
             if (!body || !body->empty()) {
@@ -72,7 +72,7 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
                 continue;
             }
         }
-        if (plain && end_ - begin_ >= waiting_bytes) { // The line of a chunk's size, that long.
+        if (plain && end_ - begin_ >= waiting_bytes) { // A chunk-size line of that length.
             arm_read();
             const auto [ec] = co_await connection_->readable();
             const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
@@ -103,11 +103,11 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
     }
 }
 
-/// The small buffer, with what is kept at its start. kept < waiting_bytes
+/// Switches to the small buffer, with the kept bytes at its start. kept < waiting_bytes
 void http_exchange::make_waiting_room() {
     const std::size_t kept = end_ - begin_;
     if (buffer_.size() != waiting_bytes) {
-        std::vector<char> small(waiting_bytes); // The room that the header needed is given back.
+        std::vector<char> small(waiting_bytes); // Frees the room that the header needed.
         std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kept, small.begin());
         buffer_.swap(small);
     } else if (begin_ > 0 && kept > 0) {
@@ -117,7 +117,7 @@ void http_exchange::make_waiting_room() {
     end_ = kept;
 }
 
-/// Reads what has arrived and decodes it. An empty view: there is no body in it.
+/// Reads and decodes the available bytes. Returns an empty view if they hold no part of the body.
 transport_result<std::string_view> http_exchange::read_shared() {
     const std::span<char> shared = shared_buffer();
     const std::size_t kept = end_ - begin_;
@@ -143,7 +143,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (step.failed) {
         return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
     }
-    // What is left is mostly the line end after a chunk.
+    // The rest is mostly the line end after a chunk.
     const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
     if (rest.size() < waiting_bytes) {
         begin_ = end_ = 0;
@@ -160,7 +160,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     return std::string_view(shared.data(), step.body);
 }
 
-/// The idle time counts from here: time in which we do not read is not the server's fault.
+/// Starts the idle time here: time in which we do not read is not the server's fault.
 void http_exchange::begin_idle() {
     if (!idle_goes_on_) {
         idle_left_ = origin_->settings.idle_timeout;

@@ -7,9 +7,9 @@
 
 namespace agui::runner {
 
-// For http_exchange's own .cpp files.
+// Only for the .cpp files of http_exchange.
 
-/// For `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not
+/// Use as `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not
 /// throw.
 [[nodiscard]] inline bool cancelled(const boost::asio::cancellation_state& state) noexcept {
     return state.cancelled() != boost::asio::cancellation_type::none;

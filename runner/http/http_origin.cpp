@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// True for a field name (RFC 9110, 5.1) that does not belong to the framing or the routing.
+/// True for a field name (RFC 9110, 5.1) that concerns neither the framing nor the routing.
 bool usable_name(std::string_view name) noexcept {
     static constexpr std::string_view others = "!#$%&'*+-.^_`|~";
     if (name.empty()) {
@@ -101,12 +101,12 @@ result<std::shared_ptr<http_origin>> make_http_origin(http_url url, http_endpoin
     }
     std::vector<std::pair<std::string, std::string>>& headers = origin->settings.headers;
     for (const auto& [name, value] : headers) {
-        // The text has only the name: values are secrets.
+        // The error holds only the name, because values are secrets.
         if (!usable_header(name, value)) {
             return invalid("headers: " + name + " cannot be set, or not to this value");
         }
     }
-    // Of two with the same name a server takes either one, or it refuses the request.
+    // A server that gets two headers of one name takes either or refuses the request.
     for (auto each = headers.begin(); each != headers.end();) {
         const bool again = std::any_of(headers.begin(), each, [each](const auto& other) {
             return equal_ignoring_case(other.first, each->first);

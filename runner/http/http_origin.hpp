@@ -22,12 +22,12 @@ struct http_origin {
     std::uint64_t id = 0;                         ///< Unique in this process.
 };
 
-/// errc::invalid_input: a header or the ca_file is not usable.
+/// errc::invalid_input if a header or the ca_file cannot be used.
 [[nodiscard]] result<std::shared_ptr<http_origin>>
 make_http_origin(http_url url, http_endpoint settings);
 
-/// True if a request may have this header: the name does not belong to the framing or the routing,
-/// and the value is one line.
+/// True if a request may have this header: its name concerns neither the framing nor the routing,
+/// and its value is one line.
 [[nodiscard]] bool usable_header(std::string_view name, std::string_view value) noexcept;
 
 /// Appends a line of a request's header.

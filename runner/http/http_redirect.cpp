@@ -29,7 +29,7 @@ transport_failure refused(int status, std::string_view reason, std::string_view 
     return failed;
 }
 
-/// The absolute form of a Location without its fragment; nullopt: it is no URL.
+/// The absolute form of a Location without its fragment; nullopt if it is no URL.
 std::optional<urls::url> resolve(const http_url& from, std::string_view location) {
     const std::string base = std::string(scheme_of(from)) + "://" + from.authority +
                              (from.path.empty() ? "/" : from.path) + from.query;

@@ -20,10 +20,10 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
-// Twice what common servers and proxies allow. Limits how much memory a bad server can take.
+// Twice the limit of common servers and proxies. Limits the memory that a bad server can take.
 constexpr std::uint32_t header_bytes_max = 64U << 10U;
 
-// A server may send a few of them (100, 103) while it works; endless ones are an error.
+// A server may send a few of them (100, 103) while it works; an endless series is an error.
 constexpr int informational_max = 16;
 
 constexpr int switching_protocols = 101;
@@ -33,7 +33,8 @@ class parser final : public http::basic_parser<false> {
 public:
     parser() {
         header_limit(header_bytes_max);
-        // A stream's length has no fixed limit; the code that reads the body limits what it keeps.
+        // A stream's length has no fixed limit. The code that reads the body limits the bytes that
+        // it keeps.
         body_limit(boost::none);
     }
 
@@ -52,7 +53,7 @@ private:
 
     void on_field_impl(http::field, beast::string_view name, beast::string_view value, error_code&)
         override {
-        // Trailers come through here too: they must not add to the header.
+        // Trailers arrive here, too, and must not add to the header.
         if (!is_header_done()) {
             fields.emplace_back(to_lower(name), std::string(value));
         }
@@ -71,9 +72,8 @@ private:
 
     void on_finish_impl(error_code&) override {}
 
-    // The pieces of the body are joined in place, so that a read gives one piece, however many
-    // chunks it held. `out` never overtakes the parser, because the framing between them is left
-    // out.
+    // Joins the pieces of the body in place, so that a read gives one piece, however many chunks it
+    // held. `out` never overtakes the parser, because the framing between them is left out.
     std::size_t keep(beast::string_view body) {
         if (out != body.data()) {
             std::memmove(out, body.data(), body.size());
@@ -86,7 +86,7 @@ private:
 constexpr std::string_view status_start = "HTTP/1.";
 constexpr std::size_t status_bytes = 12; // HTTP/1.1 200
 
-/// The length of a head, its empty line included; npos: it is not complete.
+/// The length of a head including its empty line; npos if it is incomplete.
 std::size_t head_bytes(std::string_view bytes) noexcept {
     for (std::size_t end = bytes.find('\n'); end != std::string_view::npos;
          end = bytes.find('\n', end + 1)) {
@@ -101,14 +101,14 @@ std::size_t head_bytes(std::string_view bytes) noexcept {
     return std::string_view::npos;
 }
 
-/// A head as RFC 9112 wants it. Some servers end lines with LF alone, as its section 2.2 lets a
-/// recipient accept, and leave out the reason with the space before it.
+/// A head in the form of RFC 9112. Some servers end lines with LF alone, which its section 2.2 lets
+/// a recipient accept, or leave out the reason with the space before it.
 struct plain_head {
     std::string text;
-    bool odd = false; ///< It was changed.
+    bool odd = false; ///< The head was changed.
 };
 
-/// nullopt: this is no status line.
+/// Nullopt if it has no status line.
 std::optional<plain_head> read_head(std::string_view bytes) {
     plain_head head;
     head.text.reserve(bytes.size() + 1);
@@ -126,7 +126,7 @@ std::optional<plain_head> read_head(std::string_view bytes) {
                 return std::nullopt;
             }
             head.odd = head.odd || line.size() == status_bytes;
-            // Nobody reads the reason, which may hold anything.
+            // The reason is not used, and it may hold any text.
             head.text.append(line.substr(0, status_bytes)).append(" \r\n");
         } else {
             head.text.append(line).append("\r\n");

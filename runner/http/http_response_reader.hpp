@@ -8,10 +8,10 @@
 
 namespace agui::runner {
 
-/// Reads one HTTP/1.1 response (RFC 9112) from bytes cut anywhere; no I/O. Informational responses
-/// (1xx) before it are skipped, chunk extensions and trailers ignored. A head may end its lines
-/// with LF alone and have a status line without a reason; nothing else is lenient, and such a
-/// connection is not used again.
+/// Reads one HTTP/1.1 response (RFC 9112) from bytes cut anywhere, without I/O. Skips informational
+/// responses (1xx) before it, and ignores chunk extensions and trailers. A head may end its lines
+/// with LF alone and may lack the reason in its status line; the connection is then not used again.
+/// Any other deviation is an error.
 ///
 /// The caller keeps the bytes that a step has not consumed, and passes them again with more after
 /// them. A step that consumes nothing needs more bytes.
@@ -24,26 +24,26 @@ public:
 
     struct step {
         std::size_t consumed = 0;
-        std::size_t body = 0; ///< How many bytes of the body were moved to the start of the bytes.
-        bool failed = false;  ///< This is no acceptable HTTP; error() says why.
+        std::size_t body = 0; ///< Number of body bytes moved to the start of the given bytes.
+        bool failed = false;  ///< The bytes are not acceptable HTTP; error() says why.
     };
 
-    /// Steps of the header, until header_done().
+    /// Reads the header, step by step, until header_done().
     [[nodiscard]] step read_header(std::string_view bytes);
 
-    /// Steps of the body, after the header and until done(). Bytes after the body are not consumed.
+    /// Reads the body, after the header and until done(). Bytes after the body are not consumed.
     [[nodiscard]] step read_body(std::span<char> bytes);
 
-    /// To be called when the connection has ended. True: this ends the response too, because it
-    /// gave no length.
+    /// Call it when the connection has ended. Returns true if this ends the response, which had no
+    /// length.
     [[nodiscard]] bool end_of_connection();
 
     [[nodiscard]] bool header_done() const noexcept;
     [[nodiscard]] bool done() const noexcept;
-    /// After the end: true if another request may follow on the connection.
+    /// Valid after the end: true if another request may follow on the connection.
     [[nodiscard]] bool keep_alive() const noexcept;
     [[nodiscard]] int status() const noexcept;
-    /// The value of the first field with that name, which is in lower case; empty: there is none.
+    /// The value of the first field with that name, which is in lower case; empty if there is none.
     [[nodiscard]] std::string_view field(std::string_view name) const noexcept;
     [[nodiscard]] const std::string& error() const noexcept;
 

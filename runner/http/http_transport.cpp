@@ -21,10 +21,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// For a log line that names a Location.
+// Length of a log line that names a Location.
 constexpr std::size_t redirect_detail_bytes_max = 400;
 
-// Shorter parts of a path are words, such as "completions"; longer ones may be keys.
+// Shorter path segments are words, such as "completions"; longer ones may be keys.
 constexpr std::size_t key_in_path_bytes_min = 20;
 
 bool usable_target(std::string_view target) noexcept {
@@ -59,7 +59,7 @@ public:
         try {
             co_return co_await exchange(request);
         } catch (const boost::system::system_error& error) {
-            // Awaits throw this once the coroutine has been cancelled.
+            // Awaits throw this after the coroutine was cancelled.
             if (error.code() != asio::error::operation_aborted) {
                 throw;
             }
@@ -83,7 +83,7 @@ private:
 
     std::shared_ptr<http_origin> origin_;
     mutex mutex_;
-    /// The same host by https, once a redirect has led there.
+    /// The same host by https, set after a redirect to it.
     std::shared_ptr<http_origin> secured_ AGUI_GUARDED_BY(mutex_);
 };
 
@@ -95,7 +95,7 @@ http_url url_of(const http_origin& origin, std::string_view target) {
     return url;
 }
 
-/// Cuts out the keys that a Location may repeat from the request.
+/// Cuts out keys of the request that a Location may repeat.
 transport_failure without_secrets(
     transport_failure failed, const http_endpoint& settings, const transport_request& request,
     const http_url& from
@@ -134,7 +134,7 @@ write_head(const http_origin& origin, std::string_view target, const transport_r
         if (!usable_header(name, value)) {
             return {};
         }
-        // The configuration takes precedence.
+        // Configured headers take precedence.
         const auto& fixed = origin.settings.headers;
         const bool given = std::any_of(fixed.begin(), fixed.end(), [&name](const auto& each) {
             return equal_ignoring_case(each.first, name);
@@ -224,7 +224,7 @@ result<std::shared_ptr<http_origin>> http_transport::secured(http_url url) {
 asio::awaitable<http_transport::outcome> http_transport::exchange_once(
     std::shared_ptr<http_origin> origin, std::string_view target, const transport_request& request
 ) {
-    // For callers whose awaits do not throw when they are cancelled.
+    // For callers whose awaits do not throw when cancelled.
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
         co_return transport_failure{
@@ -249,7 +249,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange_once(
             if (done) {
                 co_return checked(std::move(exchange));
             }
-            // If the server had closed it while it was idle, a new connection is used.
+            // If the server had closed the idle connection, a new one is used.
             if (!exchange->stale()) {
                 co_return done.error();
             }

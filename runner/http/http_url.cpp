@@ -48,7 +48,7 @@ result<http_url> parse_http_url(std::string_view text) {
     const std::uint16_t usual = result.tls ? 443 : 80;
     result.port = usual;
     if (url.has_port()) {
-        // Zero stands for a number that does not fit, too.
+        // port_number() is zero for a number that does not fit, too.
         result.port = url.port_number();
         if (result.port == 0) {
             return unusable("the URL's port must be between 1 and 65535");

@@ -11,12 +11,12 @@ namespace agui::runner {
 /// The parts of an http or https URL that a client needs.
 struct http_url {
     bool tls = false;
-    std::string host; ///< A name or an address; an IPv6 address is without its brackets.
+    std::string host; ///< A name or an address; IPv6 addresses have no brackets.
     std::uint16_t port = 0;
-    /// The value of the Host header: with brackets, without the scheme's default port.
+    /// Value of the Host header: IPv6 addresses in brackets, no default port.
     std::string authority;
-    std::string path;  ///< As written, still percent-encoded; empty or beginning with a slash.
-    std::string query; ///< With its question mark; empty if there is none.
+    std::string path;  ///< As written, still percent-encoded; empty or begins with a slash.
+    std::string query; ///< Includes the question mark; empty if there is none.
 };
 
 /// Reads a URL from the configuration. errc::invalid_input for another scheme, userinfo, a

@@ -26,7 +26,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Names come from the configuration. Above this many, results that are no longer valid are dropped.
+// Names come from the configuration. Above this number, expired results are dropped.
 constexpr std::size_t kept_names_max = 256;
 
 boost::system::error_code error_of(int code) {
@@ -45,7 +45,7 @@ boost::system::error_code error_of(int code) {
 }
 
 void add_address(looked_up& result, const sockaddr* from) {
-    // Copied, because the memory may not be aligned.
+    // Copied, because the source may not be aligned.
     if (from->sa_family == AF_INET) {
         sockaddr_in four{};
         std::copy_n(
@@ -99,7 +99,8 @@ struct name_lookup::state : std::enable_shared_from_this<state> {
     state(function ask, std::function<clock::time_point()> clock_now)
         : look_up(std::move(ask)), now(std::move(clock_now)) {}
 
-    /// False: `who` has the kept result. True: it must wait, and is woken with a result.
+    /// Returns false if `who` got the kept result, and true if it must wait; a result then wakes
+    /// it.
     bool wait(const std::string& host, const std::shared_ptr<waiter>& who);
     void leave(const std::string& host, const std::shared_ptr<waiter>& who);
     void start_threads() AGUI_REQUIRES(mutex);
@@ -139,11 +140,12 @@ void name_lookup::state::leave(const std::string& host, const std::shared_ptr<wa
 void name_lookup::state::start_threads() {
     while (threads < threads_max && !queue.empty()) {
         try {
-            // Detached, because it may take minutes. It shares the ownership of what it uses.
+            // Detached, because it may take minutes. It shares ownership of everything that it
+            // uses.
             std::thread([self = shared_from_this(), host = queue.front()] { self->work(host); }
             ).detach();
         } catch (const std::system_error&) {
-            return; // There is no thread to be had: the next call tries again.
+            return; // No thread could be started; the next call tries again.
         }
         queue.pop_front();
         ++threads;
@@ -157,7 +159,7 @@ void name_lookup::state::work(const std::string& host) {
     entry.asked = false;
     entry.until = now() + (result.ec ? not_found_time : found_time);
     entry.result = std::move(result);
-    // A waiter that leaves needs the mutex too, so the executors of those in the list still exist.
+    // A leaving waiter needs the mutex too, so the executors of the listed waiters still exist.
     for (const std::shared_ptr<waiter>& who : entry.waiters) {
         asio::post(who->wake.get_executor(), [who, found = entry.result] {
             who->result = found;
@@ -182,7 +184,7 @@ name_lookup::name_lookup(function look_up, std::function<clock::time_point()> no
     : state_(std::make_shared<state>(std::move(look_up), std::move(now))) {}
 
 const std::shared_ptr<name_lookup>& name_lookup::system() {
-    // Never destroyed: a thread may come back from the resolver while the process ends.
+    // Never destroyed: a thread may return from the resolver while the process ends.
     static const auto& shared =
         *new std::shared_ptr<name_lookup>(std::make_shared<name_lookup>(ask_system));
     return shared;
@@ -196,7 +198,7 @@ asio::awaitable<looked_up> name_lookup::find(std::string host, clock::time_point
     if (!shared->wait(host, who)) {
         co_return who->result;
     }
-    // However this coroutine ends, nothing is posted to its executor after that.
+    // However this coroutine ends, nothing is posted to its executor afterwards.
     struct leaving {
         state& from;
         const std::string& host;

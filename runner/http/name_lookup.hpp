@@ -20,16 +20,16 @@ struct looked_up {
 
 /// Finds the addresses of names. The system's resolver cannot be interrupted and may take minutes,
 /// so each name is looked up on a thread of its own, however many callers wait for it. At most
-/// sixteen threads run; other names wait for one. Unless all of them hang, a look-up that hangs
-/// delays only those who ask for that name. A thread for which nobody waits any more is left alone:
-/// neither the end of an execution context nor that of the process waits for it.
+/// sixteen threads run; other names queue for one. Unless all threads hang, a look-up that hangs
+/// delays only the callers of that name. A thread without waiting callers is abandoned: neither the
+/// end of an execution context nor that of the process waits for it.
 ///
-/// Found addresses are kept for 30 s, a failure for 1 s.
+/// Found addresses are kept for 30 s, failures for 1 s.
 class name_lookup {
 public:
     using clock = std::chrono::steady_clock;
-    /// May block. Called on threads of this class, also after the name_lookup is gone. Must not
-    /// throw.
+    /// May block. Called on threads of this class, even after the name_lookup was destroyed. Must
+    /// not throw.
     using function = std::function<looked_up(const std::string& host)>;
 
     static constexpr std::chrono::seconds found_time{30};
@@ -39,11 +39,11 @@ public:
     /// `now` is for tests.
     explicit name_lookup(function look_up, std::function<clock::time_point()> now = clock::now);
 
-    /// The one that the whole process shares, with the system's resolver.
+    /// The instance with the system's resolver, shared by the whole process.
     [[nodiscard]] static const std::shared_ptr<name_lookup>& system();
 
-    /// Safe to call from any thread; completes on the caller's executor. At `deadline` the result
-    /// is asio::error::timed_out, after cancellation operation_aborted.
+    /// May be called on any thread and completes on the caller's executor. The result is
+    /// asio::error::timed_out at `deadline` and operation_aborted after a cancellation.
     [[nodiscard]] boost::asio::awaitable<looked_up>
     find(std::string host, clock::time_point deadline);
 

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Waits; false if the coroutine was cancelled before or during the wait.
+/// Waits. Returns false if the coroutine was cancelled before or during the wait.
 asio::awaitable<bool> pause(std::chrono::milliseconds duration) {
     if (duration > std::chrono::milliseconds::zero()) {
         asio::steady_timer timer(co_await asio::this_coro::executor, duration);
@@ -27,7 +27,7 @@ asio::awaitable<bool> pause(std::chrono::milliseconds duration) {
         asio::cancellation_type::none;
 }
 
-/// Cuts a body after the empty lines that end its frames. What comes after the last one is a frame,
+/// Cuts a body after the empty lines that end its frames. The text after the last one is a frame,
 /// too.
 std::vector<std::string_view> frames_of(std::string_view body) {
     std::vector<std::string_view> frames;
@@ -76,7 +76,7 @@ public:
         return found == answer_.headers.end() ? std::string_view() : found->second;
     }
 
-    // Frames are counted as they are delivered, a repeated one twice.
+    // Counts frames as they are delivered, a repeated one twice.
     [[nodiscard]] asio::awaitable<transport_result<std::string_view>> read() override {
         if ((co_await asio::this_coro::cancellation_state).cancelled() !=
             asio::cancellation_type::none) {

@@ -66,15 +66,15 @@ bool sse_parser::feed(std::string_view bytes) {
 
         if (!partial_.empty()) {
             partial_.append(text);
-            // Moved out, because line() must not read from what it may clear.
+            // Moved out, because line() must not read from a string that it may clear.
             std::string whole;
             whole.swap(partial_);
             line(whole);
             whole.clear();
             partial_.swap(whole);
         } else if (
-            // If the block has one data line and its end is in the input too, it is delivered
-            // without a copy; the empty line after it then finds nothing to dispatch.
+            // A block with one data line whose end is in the input, too, is delivered without a
+            // copy; the empty line after it then finds nothing to dispatch.
             !at_start_ && !has_data_ && start < bytes.size() &&
             (bytes[start] == '\n' || bytes[start] == '\r') && text.starts_with("data:")
         ) {

@@ -12,8 +12,8 @@ namespace agui::runner {
 
 namespace {
 
-// A stop that came before the run was over is its end reason, unless the end could not be stored,
-// which takes precedence.
+// A stop that came before the run was over becomes its end reason. It does not replace
+// store_unavailable.
 stop_reason end_reason(stop_source& stop, stop_reason reason) noexcept {
     const std::optional<stop_reason> stopped = stop.close();
     return stopped && reason != stop_reason::store_unavailable ? *stopped : reason;
@@ -43,7 +43,7 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
     }
 }
 
-// Plugins are for runs that ask a model.
+// Only runs that ask a model have plugins.
 std::unique_ptr<agent_run> make_run(
     run_request request, loop_services services, run_sink& sink, stop_source& stop,
     memory_share memory
@@ -59,8 +59,8 @@ std::unique_ptr<agent_run> make_run(
 
 } // namespace
 
-// The state of a run exists once, on the heap: as a coroutine's parameter and local it would be
-// held twice while the model streams.
+// The state of a run exists once, on the heap. As a coroutine's parameter and local it would exist
+// twice while the model streams.
 boost::asio::awaitable<void> run_agent(
     run_request request, loop_services services, run_sink& sink, stop_source& stop,
     memory_share memory

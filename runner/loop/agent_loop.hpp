@@ -42,25 +42,25 @@ public:
     virtual void emit(const runner_event& event) = 0;
 
     /// Events between begin_batch() and end_batch() arrived together and are shown together, at
-    /// end_batch(). Others are shown after the current handler of the executor.
+    /// end_batch(). All other events are shown after the current handler of the executor.
     virtual void begin_batch() {}
     virtual void end_batch() {}
 
-    /// False: events come faster than they are stored. The run awaits room() before it reads more
-    /// from a model; see model_sink.
+    /// Returns false while events come faster than they are stored. The run then awaits room()
+    /// before it reads more from a model; see model_sink.
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }
     /// Completes when there is room again. Cancellable (terminal).
     [[nodiscard]] virtual boost::asio::awaitable<void> room() { co_return; }
 
-    /// A try at a model has failed; the run goes on or ends by other calls. Whoever keeps the
-    /// attempt adds the run's number. Must neither block nor throw.
+    /// An attempt to ask a model failed. The run goes on or ends by other calls. The implementation
+    /// adds the run's number to a stored attempt. Must neither block nor throw.
     virtual void keep_attempt(session::failed_attempt attempt) noexcept = 0;
 
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;
 
-    /// The run's thread with everything the run has committed. Called when a run continues after
-    /// its model's answer.
+    /// The run's thread with all changes that the run has committed. Called when a run continues
+    /// after its model's answer.
     [[nodiscard]] virtual boost::asio::awaitable<result<session::thread_record>> load_thread() = 0;
 
     /// Ends the run: stores `change` and the terminal event in one transaction, and frees the
@@ -69,17 +69,19 @@ public:
     finish(session::changes change, run_end end) = 0;
 };
 
-/// Limits beside max_rounds; 0: none. A run that exceeds one ends on purpose (P9), and nothing of
-/// the answer that exceeded it is executed or handed over.
+/// Limits beside max_rounds; 0 means no limit. A run that exceeds one ends on purpose (P9), and no
+/// call of the exceeding answer is executed or handed over.
 struct turn_limits {
-    std::uint32_t max_calls = 0; ///< Over all runs of a user turn. Above: max_rounds.
-    /// Answers with calls, over all runs of a user turn: a page that answers each hand-off has
-    /// max_rounds again in each run. Above: max_rounds.
+    /// Over all runs of a user turn. A run that exceeds it ends as max_rounds.
+    std::uint32_t max_calls = 0;
+    /// Answers with calls over all runs of a user turn: max_rounds begins anew with each run, so a
+    /// page that answers each hand-off could evade it. A run that exceeds it ends as max_rounds.
     std::uint32_t max_turn_rounds = 100;
-    /// Over all runs of a user turn, as the model server counts them (one that counts nothing:
-    /// four bytes of its answers are one token). Once reached, no model is asked: token_limit.
+    /// Over all runs of a user turn, as reported by the model server; without a report, four bytes
+    /// of an answer count as one token. Once it is reached, no model is asked and the run ends as
+    /// token_limit.
     std::uint64_t max_tokens = 0;
-    std::uint32_t loop_threshold = 3; ///< For loop_detector; 0: no detection.
+    std::uint32_t loop_threshold = 3; ///< For loop_detector; 0 switches detection off.
     loop_action on_loop = loop_action::warn;
     loop_callback decide_loop; ///< If set, decides instead of on_loop.
 };
@@ -88,20 +90,21 @@ struct turn_limits {
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
-    /// What the application says about itself, as context_text() and state_text() write it; leads
-    /// the last user message of each model request.
+    /// The application's data, as context_text() and state_text() write it. It is put before the
+    /// last user message of each model request.
     std::string context;
-    std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
-    std::uint32_t max_rounds = 10; ///< How many model answers may have their calls executed.
+    /// Server tools that the agent may use; empty allows all.
+    std::vector<std::string> tool_patterns;
+    std::uint32_t max_rounds = 10; ///< Number of model answers whose calls may be executed.
     std::uint32_t max_parallel_tools = 8;
-    /// Execute calls of tools that the registry does not have, or that are unavailable. Never
-    /// changed; may be null.
+    /// Execute calls of tools that are unavailable or not in the registry. Never changed; may be
+    /// null.
     std::shared_ptr<const tool_executors> executors = {};
     turn_limits limits;
-    /// `items`: the text of an answer is shown when it is complete, without what is not meant for
-    /// people; a warning in the log says what could not be read.
+    /// With `items`, the text of an answer is shown when it is complete, without the parts that are
+    /// not for people. Unreadable parts cause a warning in the log.
     reply_format reply = reply_format::text;
-    bool asks_for_reply_schema = false; ///< With `items`: model servers are given its schema.
+    bool asks_for_reply_schema = false; ///< With `items`: send its schema to model servers.
     session::history_window window;     ///< How much of the conversation the model is sent.
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
@@ -118,22 +121,23 @@ struct run_request {
     session::thread_key key;
     std::string run_id;
     agent_settings agent;
-    /// Not null. Released before the model is asked.
+    /// Never null. Released before the model is asked.
     std::shared_ptr<const session::thread_record> thread;
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
-    /// The use of the user turn so far. If it is nullopt, use_of_turn() reads it from the thread.
+    /// The use of the user turn so far. If nullopt, use_of_turn() reads it from the thread.
     std::optional<turn_use> used = {};
     /// Asked in this order, after agent.parameters and loop_services::model, when a model fails
-    /// before it has said anything. Within a user turn the one that answered is asked first.
+    /// before any of its answer was shown. The first model to be asked is the one that answered
+    /// last in the user turn.
     std::vector<model_choice> fallbacks = {};
     std::vector<tool_definition> external_tools; ///< Offered in addition to the server's.
-    /// For tool_invocation::headers.
+    /// Passed on as tool_invocation::headers.
     std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// What the loop needs. What the references name must outlive every run.
+/// The services of the loop. All referenced objects must outlive every run.
 struct loop_services {
     model_provider& model;
     const tool_registry& tools;
@@ -141,22 +145,22 @@ struct loop_services {
     const clock& time;
     logger& log;
     std::size_t max_result_bytes = 1U << 20U;
-    std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer thread no model is asked again.
-    const plugin_list* plugins = nullptr;        ///< Null: none.
-    /// Counts the thread while it is in memory, what is written from it for the model, and the
-    /// results of tools. Null: nothing is counted.
+    std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer thread, no model is asked again.
+    const plugin_list* plugins = nullptr;        ///< May be null.
+    /// Counts the thread while it is in memory, the request written from it, and the results of
+    /// tools. May be null.
     memory_budget* memory = nullptr;
     heavy_work* heavy = nullptr; ///< Prepares large threads for the model. May be null.
 };
 
-/// The agent loop: asks the model, executes its server tools in parallel, hands external calls to
-/// the caller, and repeats this until an answer has no calls. Always ends with exactly one
+/// Runs the agent loop: asks the model, executes its server tools in parallel, hands external calls
+/// to the caller, and repeats this until an answer has no calls. Always ends with exactly one
 /// sink.finish(); never throws. stop.request() ends the upstream call and the server tools at once
-/// (a tool that ignores it is left running, its result dropped); once it has returned, no model is
-/// asked and no tool is started. `stop` is closed right before sink.finish(): an earlier stop is
-/// the run's end reason, however the run itself had ended (only store_unavailable takes
-/// precedence). `sink` and `stop` must outlive the await. `memory`: what was already taken from
-/// services.memory for the thread; may be empty.
+/// (a tool that ignores its cancellation is left running and its result is dropped); after it has
+/// returned, no model is asked and no tool is started. `stop` is closed right before sink.finish():
+/// an earlier stop becomes the end reason, however the run ended otherwise (only store_unavailable
+/// takes precedence). `sink` and `stop` must outlive the await. `memory` holds the share of
+/// services.memory that was already taken for the thread; may be empty.
 [[nodiscard]] boost::asio::awaitable<void> run_agent(
     run_request request, loop_services services, run_sink& sink, stop_source& stop,
     memory_share memory = {}

@@ -106,7 +106,7 @@ turn_use agent_run::take_use() {
 boost::asio::awaitable<stop_reason> agent_run::run_steps() {
     check_failpoint("loop.begun");
     if (stop_.requested()) {
-        co_return stop_.reason(); // It was stopped while it was being started.
+        co_return stop_.reason(); // The stop came while the run was being started.
     }
     switch (request_.next) {
     case session::next_step::wait_for_answers:
@@ -161,7 +161,7 @@ std::optional<stop_reason> agent_run::check_tokens() {
     return stop_reason::token_limit;
 }
 
-// The limits are checked before anything is awaited, which a stop would cut short.
+// Checks the limits before anything is awaited, because a stop would cut an await short.
 boost::asio::awaitable<std::optional<stop_reason>> agent_run::keep_answer() {
     return store_answer(check_limits());
 }
@@ -179,8 +179,8 @@ agent_run::store_answer(std::optional<stop_reason> ended) {
         co_return stop_reason::external_tool; // finish() stores the turn together with the
                                               // terminal event.
     }
-    // A tool must not have an effect that a crash could make the conversation forget. It was
-    // shown: if this commit fails, the end of the run tries once more.
+    // Stored first, so that a crash cannot make the conversation forget a tool's effect. The answer
+    // was shown, so if this commit fails, the end of the run tries once more.
     hold(take_answer(model_round_.turn(), request_.run_id));
     co_return co_await commit_unstored();
 }
@@ -266,7 +266,7 @@ loop_action agent_run::on_loop(const model_turn::call& call, const found_loop& f
     return action;
 }
 
-// For those who load the thread later; refused messages are kept from later requests by it.
+// Leaves a note for later loads of the thread. It keeps refused messages out of later requests.
 void agent_run::note_failure(session::changes& change, stop_reason reason) const {
     conversation_.add_failure(
         change, {.code = std::string(error_code(reason)),
@@ -275,8 +275,8 @@ void agent_run::note_failure(session::changes& change, stop_reason reason) const
     );
 }
 
-// A client must not mistake a server call for its own (specification S5), so the call gets a
-// result, on the wire only.
+// A client must not mistake a server call for its own (specification S5), so the call gets a result
+// that is sent but not stored.
 void agent_run::emit_lost_result(const call_record& call) {
     session::tool_call made;
     made.id = call.id;

@@ -20,8 +20,8 @@
 
 namespace agui::runner {
 
-/// The loop of a run: it asks the model, and executes the calls of its answers, until there is a
-/// reason to end. For one run, on its executor. The arguments but the first must outlive it.
+/// The loop of one run: asks the model and executes the calls of its answers until there is a
+/// reason to end. Lives on the run's executor. All arguments except the first must outlive it.
 class agent_run {
 public:
     agent_run(
@@ -32,33 +32,33 @@ public:
     agent_run& operator=(const agent_run&) = delete;
     virtual ~agent_run() = default;
 
-    /// The reason of the end. What is not committed yet is left for finish().
+    /// Returns the end reason. Uncommitted changes are left for finish().
     virtual boost::asio::awaitable<stop_reason> run() { return run_steps(); }
     boost::asio::awaitable<void> finish(stop_reason reason);
 
-    /// Records the reason that end_details gives. Only the first call counts.
+    /// Records the detail for end_details. Only the first call counts.
     void note(std::string_view detail);
 
 protected:
     boost::asio::awaitable<stop_reason> run_steps();
 
-    /// One answer of the model. Nullopt: it has calls. In no coroutine of its own, whose frame each
-    /// stream would hold.
+    /// Gets one answer of the model; nullopt if it has calls. Not a coroutine itself, because each
+    /// stream would hold its frame.
     virtual boost::asio::awaitable<std::optional<stop_reason>> ask() {
         return model_round_.ask(answers_ == 0);
     }
     /// Checks and stores an answer with calls.
     virtual boost::asio::awaitable<std::optional<stop_reason>> keep_answer();
     virtual void add_details(end_details& /*about*/) {}
-    /// Before the end, with what is committed at the end.
+    /// Called before the end, with the change that the end will commit.
     virtual boost::asio::awaitable<void> show_changed(const session::changes& /*last*/) {
         co_return;
     }
 
     void hold(said_answer said);
-    /// Commits what hold() has kept.
+    /// Commits the change that hold() has kept.
     boost::asio::awaitable<std::optional<stop_reason>> commit_unstored();
-    /// Of an answer with calls: a reason if nothing of it may be executed or handed over.
+    /// For an answer with calls: the end reason if none of it may be executed or handed over.
     std::optional<stop_reason> check_limits();
     std::optional<stop_reason> count_round();
     void emit_snapshot(const session::thread_record& thread, session::node_index tip);
@@ -75,8 +75,8 @@ protected:
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
-    std::uint32_t answers_ = 0;                  ///< That held calls.
-    std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has failed.
+    std::uint32_t answers_ = 0;                  ///< Answers that held calls.
+    std::unique_ptr<session::changes> unstored_; ///< Change of a turn whose commit failed.
 
 private:
     boost::asio::awaitable<std::optional<stop_reason>> store_answer(std::optional<stop_reason> ended
@@ -90,9 +90,9 @@ private:
     void note_failure(session::changes& change, stop_reason reason) const;
     void emit_lost_result(const session::call_record& call);
 
-    turn_use used_;                         ///< By this user turn; tokens: by earlier runs.
-    std::string detail_;                    ///< See note().
-    std::optional<loop_detector> detector_; ///< Empty if detection is off.
+    turn_use used_;      ///< Use of the user turn; its tokens are those of earlier runs.
+    std::string detail_; ///< See note().
+    std::optional<loop_detector> detector_; ///< Nullopt if detection is off.
 };
 
 } // namespace agui::runner

@@ -28,7 +28,7 @@ void append_escaped(std::string& out, std::string_view text) {
     }
 }
 
-// Quotes are harmless in the text of an element, and values are often JSON.
+// Quotes are harmless in an element's text, and values are often JSON.
 void append_value(std::string& out, std::string_view text) {
     for (const char c : text) {
         if (c == '&' || c == '<') {

@@ -21,9 +21,9 @@ namespace {
 // At most 4 KB per run. Beyond that, every call gets an id of ours, which is certainly new.
 constexpr std::size_t call_hashes_max = 1024;
 
-// Most threads are small; they are not counted, so that they are served while the budget is full.
+// Most threads are small. They are not counted, so that they are served while the budget is full.
 constexpr std::size_t uncounted_bytes = 64U << 10U;
-// As the store reads it, as a record, as the messages for the model, and as the request.
+// The bytes that the store reads, the record, the messages for the model, and the request.
 constexpr std::size_t copies_of_thread = 4;
 
 std::uint32_t hash_of(std::string_view id) noexcept {
@@ -57,7 +57,7 @@ conversation::conversation(
         note_call(call, known ? &thread_->nodes[call.made_in].message : nullptr);
     }
     if (bytes_ > uncounted_bytes) {
-        memory_.grow_anyway_to(bytes_); // It is in memory already.
+        memory_.grow_anyway_to(bytes_); // It is already in memory.
     } else {
         memory_.shrink_to(0);
     }
@@ -74,7 +74,7 @@ boost::asio::awaitable<std::optional<stop_reason>> conversation::load() {
         co_return std::nullopt;
     }
     auto loaded = co_await sink_.load_thread();
-    // Otherwise the thread has changed since the run released it.
+    // If it does not fit, the thread has changed since the run released it.
     const bool fits =
         loaded && loaded->nodes.size() == message_count_ && branch_ < loaded->branches.size();
     if (fits) {
@@ -101,8 +101,8 @@ void conversation::note_id(std::string_view call_id) {
     call_hashes_.insert(std::ranges::lower_bound(call_hashes_, hash), hash);
 }
 
-// Keeps the call if it is open and of this run. `made_in`: the message that holds it, if it is at
-// hand; a call that is to be executed needs it once.
+// Keeps the call if it is open and belongs to this run. `made_in` is the message that holds it, if
+// available; a call that is to be executed needs it once.
 void conversation::note_call(const call_record& call, const session::message* made_in) {
     const bool is_open = call.run_id == run_id_ && call.status == call_status::open;
     const auto known = std::ranges::find(open_, call.id, &call_record::id);
@@ -201,7 +201,7 @@ void conversation::set_status(
     change.calls.push_back(std::move(changed));
 }
 
-// What the store has done with the change.
+// Repeats the store's handling of the change.
 void conversation::continue_from(const session::changes& change) {
     for (const session::stored_message& added : change.messages) {
         bytes_ += session::stored_size(added.message);

@@ -29,34 +29,36 @@ class run_sink;
 /// Messages to be appended to a branch, with their calls, until they become a change.
 struct branch_growth {
     session::changes change;
-    session::node_index tip = session::no_node; ///< Of the branch once the change is stored.
+    session::node_index tip = session::no_node; ///< Tip of the branch after the change is stored.
 };
 
-/// The thread as one run sees and changes it: the tip of its branch, its own calls, and what it has
-/// committed. The thread itself is in memory only while it is needed: a run that waits for its
-/// model takes the same memory on a long thread as on a short one. Lives on the run's executor.
-/// Precondition of everything: the run holds the thread, so that nothing else writes to its branch.
+/// The thread as one run sees and changes it: the tip of its branch, its own calls, and its
+/// committed changes. The thread itself is in memory only while it is needed: a run that waits for
+/// its model takes the same memory for a long thread as for a short one. Lives on the run's
+/// executor. Every function requires that the run holds the thread, so that nothing else writes to
+/// its branch.
 class conversation {
 public:
     /// Keeps `thread`, which is not null, in memory until unload(). `sink` and `time` must outlive
-    /// it. `memory` is for memory(); it may hold what was taken for the thread before.
+    /// this object. `memory` becomes memory(); it may already hold the thread's share.
     conversation(
         std::shared_ptr<const session::thread_record> thread, std::string run_id, run_sink& sink,
         const clock& time, memory_share memory = {}
     );
 
-    /// Loads the thread if it is not in memory. nullopt: it is there. store_unavailable: the store
-    /// cannot deliver it; overloaded: there is not enough memory for it and for what is made of it.
+    /// Loads the thread unless it is in memory. Returns nullopt on success, store_unavailable if
+    /// the store cannot deliver it, and overloaded if there is not enough memory for it and its
+    /// copies.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> load();
-    /// Frees the thread. The request made from it still counts, until memory() is shrunk.
+    /// Frees the thread. memory() still counts the request made from it, until it is shrunk.
     void unload() noexcept { thread_.reset(); }
     /// Memory of the thread and of the request made from it. Small threads are not counted.
     [[nodiscard]] memory_share& memory() noexcept { return memory_; }
-    /// Precondition: it is in memory.
+    /// Precondition: the thread is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return *thread_; }
 
-    /// The branch as the model gets it (model_history.hpp). For a large thread the work is done on
-    /// a thread of `heavy`, unless that is null. Precondition: the thread is in memory, and stays
+    /// The branch as it is sent to the model (model_history.hpp). A large thread is processed on a
+    /// thread of `heavy`, unless that is null. Precondition: the thread is in memory, and stays
     /// there until this returns.
     [[nodiscard]] boost::asio::awaitable<std::vector<session::message>>
     history(const session::history_window& window, heavy_work* heavy) const;
@@ -65,10 +67,10 @@ public:
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }
     /// The approximate size of the thread's messages in bytes.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    /// May be true for a few ids that the thread does not have, and is true for all if it has very
-    /// many calls.
+    /// May be true for a few ids that the thread does not have; true for all ids if the thread has
+    /// very many calls.
     [[nodiscard]] bool may_have_call(std::string_view id) const noexcept;
-    /// A call of this run that is stored and open. Precondition: there is one.
+    /// A stored, open call of this run. Precondition: there is one.
     [[nodiscard]] const session::call_record& own_call(std::string_view id) const;
 
     /// An empty change at the tip.
@@ -76,18 +78,18 @@ public:
     /// Appends a message to `growing`; returns its number.
     session::node_index append(branch_growth& growing, session::message value) const;
     void add_event(session::changes& change, std::string_view type, boost::json::object data) const;
-    /// The change that stores what was appended.
+    /// The change that stores the appended messages.
     [[nodiscard]] session::changes take(branch_growth growing) const;
 
-    /// Adds the note of the run's failure to a change that take() has made, or to an empty one,
-    /// after its last message. A branch without messages gets none.
+    /// Adds a note of the run's failure after the last message of `change`, which take() made or
+    /// which is empty. A branch without messages gets none.
     void add_failure(session::changes& change, const session::turn_failure& failure) const;
 
     /// This run's stored calls without a result, in call order.
     [[nodiscard]] const std::vector<session::call_record>& open_calls() const noexcept {
         return open_;
     }
-    /// Those of them that the server executes, as their stored messages hold them.
+    /// Open calls that the server executes, as their stored messages hold them.
     [[nodiscard]] const std::vector<session::tool_call>& calls_to_execute() const noexcept {
         return to_execute_;
     }
@@ -96,8 +98,8 @@ public:
         session::changes& change, const session::call_record& call, session::call_status status
     );
 
-    /// Makes `change` durable and continues from it; releases the thread from memory. False: it
-    /// could not be stored.
+    /// Makes `change` durable, continues from it, and releases the thread from memory. Returns
+    /// false if the change could not be stored.
     [[nodiscard]] boost::asio::awaitable<bool> commit(session::changes change);
 
 private:
@@ -113,14 +115,14 @@ private:
 
     std::uint32_t branch_ = 0;
     session::node_index tip_ = session::no_node;
-    std::string tip_id_; ///< Of the message at the tip.
+    std::string tip_id_; ///< Id of the message at the tip.
     std::size_t message_count_ = 0;
     std::uint64_t bytes_ = 0;
     std::vector<session::call_record> open_; ///< The open calls of this run, in call order.
     std::vector<session::tool_call> to_execute_;
     std::vector<std::uint32_t>
         call_hashes_;             ///< Hashes of the ids of all calls of the thread, sorted.
-    bool has_many_calls_ = false; ///< So many that there are no hashes.
+    bool has_many_calls_ = false; ///< There are too many calls to keep hashes.
 };
 
 } // namespace agui::runner

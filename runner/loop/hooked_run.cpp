@@ -35,7 +35,7 @@ boost::asio::awaitable<stop_reason> hooked_run::run() {
     co_return failed.value_or(*ended);
 }
 
-// From the first request to the last answer; whatever has happened, the clean-ups follow.
+// Runs the turn from the first request to the last answer. The clean-ups follow in any case.
 boost::asio::awaitable<stop_reason> hooked_run::run_turn() {
     const stop_reason reason = co_await caught(run_steps());
     if (!model_round_.turn()) {
@@ -50,20 +50,20 @@ boost::asio::awaitable<stop_reason> hooked_run::append_partial(stop_reason reaso
     co_return failed.value_or(reason);
 }
 
-// What throws is an error of the turn.
+// Turns an exception into an error of the turn.
 boost::asio::awaitable<stop_reason> hooked_run::caught(boost::asio::awaitable<stop_reason> steps) {
     try {
         co_return co_await std::move(steps);
     } catch (const std::exception& error) {
         if (stop_.requested()) {
-            co_return stop_.reason(); // From a cancelled wait.
+            co_return stop_.reason(); // Thrown by a cancelled wait.
         }
         hooks_->turn().add_error(error.what());
     }
     co_return stop_reason::error;
 }
 
-// The answer as the plugins have left it, in unstored_.
+// Leaves the answer, as the plugins changed it, in unstored_.
 boost::asio::awaitable<std::optional<stop_reason>> hooked_run::append_answer() {
     said_answer said = take_answer(model_round_.turn(), request_.run_id);
     const std::optional<stop_reason> ended = co_await hooks_->append_answer(said);
@@ -106,8 +106,8 @@ boost::asio::awaitable<std::optional<stop_reason>> hooked_run::stream(bool first
     co_return failed ? failed : ended;
 }
 
-// After a whole answer, which is stored before on_after_request may do anything that has an
-// effect. `ended`: how the run ends without a further request; nullopt: the answer has calls.
+// Follows a complete answer. It is stored before on_after_request can have any effect. `ended` is
+// how the run ends without another request; nullopt if the answer has calls.
 boost::asio::awaitable<std::optional<stop_reason>>
 hooked_run::follow_answer(std::optional<stop_reason> ended) {
     std::optional<stop_reason> failed = co_await append_answer();
@@ -127,15 +127,15 @@ hooked_run::follow_answer(std::optional<stop_reason> ended) {
         co_return next.ended;
     }
     if (!conversation_.open_calls().empty()) {
-        co_return ended; // The model is asked again once they are answered.
+        co_return ended; // The model is asked again once these calls are answered.
     }
     if (!next.requested && (ended || !denied)) {
         co_return ended.value_or(stop_reason::completed);
     }
-    co_return ended ? count_round() : std::nullopt; // An answer with calls was counted.
+    co_return ended ? count_round() : std::nullopt; // An answer with calls was already counted.
 }
 
-// A plugin may have changed what the client was shown.
+// Shows the conversation again if a plugin changed messages that the client had seen.
 boost::asio::awaitable<void> hooked_run::show_changed(const session::changes& last) {
     if (!hooks_->changed()) {
         co_return;

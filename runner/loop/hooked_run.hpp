@@ -4,10 +4,10 @@
 
 namespace agui::runner {
 
-/// The loop of a run with plugins, which are asked around each of its steps.
+/// The loop of a run with plugins, whose hooks are called around each step.
 class hooked_run final : public agent_run {
 public:
-    /// `services` has plugins.
+    /// Precondition: `services` has plugins.
     hooked_run(
         run_request request, loop_services services, run_sink& sink, stop_source& stop,
         memory_share memory
@@ -17,7 +17,7 @@ public:
 
 private:
     boost::asio::awaitable<std::optional<stop_reason>> ask() override;
-    /// Nothing is left to do: ask() has stored the answer.
+    /// Does nothing: ask() has stored the answer.
     boost::asio::awaitable<std::optional<stop_reason>> keep_answer() override {
         co_return std::nullopt;
     }

@@ -10,14 +10,15 @@
 
 namespace agui::runner {
 
-/// A run's sink as a model's answer sees it: what is shown is told to the plugins, too. After a
-/// hook that has thrown there is no room for more, and whoever waits for some gets an exception.
+/// Wraps a run's sink for the model's answer and tells the plugins of everything that is shown.
+/// After a hook has thrown, has_room() is false and room() throws.
 class hooked_sink final : public run_sink {
 public:
-    /// `on_first` is called when something of an answer is shown. `to` and `hooks` must outlive it.
+    /// `on_first` is called when a part of an answer is shown. `to` and `hooks` must outlive this
+    /// object.
     hooked_sink(run_sink& to, turn_hooks& hooks, std::function<void()> on_first);
 
-    /// What follows belongs to another answer, whose text and calls are in that message.
+    /// Begins another answer; its text and calls are in the message with this id.
     void begin_answer(std::string_view message_id);
 
     void emit(const runner_event& event) override;
@@ -44,7 +45,7 @@ private:
     run_sink& to_;
     turn_hooks& hooks_;
     std::function<void()> on_first_;
-    session::message so_far_; ///< The answer.
+    session::message so_far_; ///< The current answer.
 };
 
 } // namespace agui::runner

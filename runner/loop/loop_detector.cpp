@@ -22,11 +22,11 @@ namespace {
 
 namespace json = boost::json;
 
-// Longer arguments are compared as text: to read and write them again would cost more than the call
-// itself, and a model that repeats them repeats their bytes.
+// Longer arguments are compared as text: reading and writing them again would cost more than the
+// call itself, and a model that repeats them repeats their bytes.
 constexpr std::size_t compared_bytes_max = 16U << 10U;
 
-// A whole number as an integer, if it is one of 64 bits.
+// The number as an integer if it is whole and has at most 64 bits.
 json::value normal_number(double number) {
     constexpr double end = 9223372036854775808.0; // 2^63, which a double holds exactly.
     if (number == std::trunc(number) && number >= -end && number < 2 * end) {
@@ -36,7 +36,7 @@ json::value normal_number(double number) {
     return number;
 }
 
-// Bounded by the depth that parse_arguments() accepts.
+// Its recursion is bounded by the depth that parse_arguments() accepts.
 json::value normal(json::value value) {
     if (const double* const number = value.if_double()) {
         return normal_number(*number);
@@ -78,7 +78,7 @@ std::vector<std::optional<found_loop>> loop_detector::add(const std::vector<call
     std::vector<std::size_t> hashes;
     for (const call& each : answer) {
         std::string text(each.tool);
-        text += '\0'; // In no name.
+        text += '\0'; // Occurs in no name.
         text += canonical(each.arguments);
         hashes.push_back(keyed_hash(text));
         distinct.try_emplace(hashes.back());
@@ -115,7 +115,7 @@ std::size_t loop_detector::repeats_of(std::size_t period) const noexcept {
     if (calls_.size() < period) {
         return 0;
     }
-    std::size_t equal = 0; // Calls, from the end, that equal the one a period before them.
+    std::size_t equal = 0; // Number of calls, from the end, that equal the call one period earlier.
     while (equal + period < calls_.size() &&
            calls_[calls_.size() - 1 - equal] == calls_[calls_.size() - 1 - equal - period]) {
         ++equal;

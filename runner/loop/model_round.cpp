@@ -22,14 +22,14 @@ namespace agui::runner {
 
 namespace {
 
-// A model that asks to be asked again is waited for so long, and so often, if it is the last one.
+// Longest wait for the last model if it asks for a later attempt, and number of such waits.
 constexpr std::chrono::seconds longest_wait{10};
 constexpr int most_repeats = 2;
 
-// Of what a model server says; the failed attempts have more.
+// Logged length of a model server's error text. The failed attempts keep more.
 constexpr std::size_t logged_bytes_max = 2048;
 
-// The last model is waited for: there is no other one to turn to.
+// True if the last model should be waited for, since there is no other one to ask.
 bool asks_for_patience(const model_failure& failed) noexcept {
     return failed.what == model_failure::kind::unavailable && failed.retry_after &&
            *failed.retry_after <= longest_wait;
@@ -61,7 +61,7 @@ const model_parameters& model_round::parameters(std::size_t index) const noexcep
                       : run_.request.fallbacks[index - 1].parameters;
 }
 
-// The preferred model, then the others as configured.
+// The preferred model comes first, the others as configured.
 std::size_t model_round::model_at(std::size_t place) const noexcept {
     if (place == 0) {
         return preferred_;
@@ -69,8 +69,8 @@ std::size_t model_round::model_at(std::size_t place) const noexcept {
     return place <= preferred_ ? place - 1 : place;
 }
 
-// One coroutine, whose frame is held while the model streams: whatever needs no await is done in
-// functions beside it.
+// One coroutine, whose frame is held while the model streams: everything without an await is in
+// separate functions.
 boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) {
     if (!first && run_.thread.bytes() > run_.services.max_thread_bytes) {
         co_return stop_reason::token_limit;
@@ -85,7 +85,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         if (run_.stop.requested()) {
             co_return run_.stop.reason();
         }
-        // Built anew for each model: a provider empties it.
+        // Built anew for each model, because a provider empties it.
         std::vector<session::message> history = co_await make_history();
         const model_request request = make_request(index, first, history);
         begin_turn(index, request);
@@ -93,7 +93,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         if (run_.stop.requested()) {
             co_return run_.stop.reason();
         }
-        // The commits that follow must not be cancelled with it.
+        // A stop must not cancel the later commits.
         const std::optional<model_outcome> outcome =
             co_await run_.stop.run(provider(index).ask(request, sink()));
         run_.thread.memory().shrink_to(0);
@@ -133,7 +133,7 @@ boost::asio::awaitable<std::vector<session::message>> model_round::make_history(
     }
     std::vector<session::message> history =
         co_await run_.thread.history(run_.request.agent.window, run_.services.heavy);
-    run_.thread.unload(); // Not in memory while the model streams.
+    run_.thread.unload(); // Not kept in memory while the model streams.
     put_context(history, run_.request.agent.context);
     co_return history;
 }
@@ -161,7 +161,7 @@ model_request model_round::make_request(
     return request;
 }
 
-// Model servers refuse a request that chooses among no tools, or a tool that it does not offer.
+// Model servers refuse a tool_choice without tools, or for a tool that is not offered.
 void model_round::resolve_tool_choice(model_request& request) const {
     std::optional<tool_choice>& choice = request.parameters.tool_choice;
     if (!choice) {
@@ -189,7 +189,7 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
     model_request request;
     request.parameters = parameters(index);
     request.provider = provider(index).name();
-    // A forced choice would be obeyed again after each result, endlessly.
+    // The model would obey a forced choice again after each result, endlessly.
     if (!first || !run_.request.new_user_turn) {
         request.parameters.tool_choice.reset();
     }
@@ -272,7 +272,7 @@ stop_reason model_round::reason_of(const model_failure& failed) const {
     return stop_reason::error;
 }
 
-// At debug level only: it may repeat text of the conversation.
+// At debug level only, because it may repeat text of the conversation.
 void model_round::log_upstream(std::string_view said) {
     if (!said.empty()) {
         run_.services.log.log(
@@ -323,14 +323,14 @@ void model_round::show_reply() {
 }
 
 void model_round::count_tokens(const model_answer& answer) {
-    constexpr std::uint64_t bytes_of_token = 4; // Of English text and of JSON.
+    constexpr std::uint64_t bytes_of_token = 4; // For English text and JSON.
     std::uint64_t count = 0;
     if (answer.usage) {
         for (const auto& part : {answer.usage->input_tokens, answer.usage->output_tokens}) {
             count += static_cast<std::uint64_t>(std::max<std::int64_t>(part.value_or(0), 0));
         }
     } else {
-        const std::size_t held = reply_ ? reply_->bytes() : 0; // Not shown yet.
+        const std::size_t held = reply_ ? reply_->bytes() : 0; // Text that is not shown yet.
         count = (turn_->bytes() + held) / bytes_of_token + 1;
     }
     tokens_ += count;
@@ -348,7 +348,7 @@ model_turn::call model_round::name_call(std::string_view id, std::string_view na
                        std::any_of(own.begin(), own.end(), [&](const model_turn::call& other) {
                            return other.id == call.id;
                        });
-    // An id that no client could send back in its answer is replaced too.
+    // An id that no client could send back in its answer is replaced, too.
     if (call.id.empty() || !is_sound_id(call.id) || taken) {
         call.id = run_.services.ids.next("call"); // Unique.
     }

@@ -32,7 +32,7 @@ turn_block& model_turn::block(turn_block::kind what, bool anew) {
 }
 
 void model_turn::on_text(std::string_view delta) {
-    // Shown, then kept: text that could not be shown does not count as said.
+    // Shown first, then kept: text that could not be shown does not count as said.
     last_is_call_ = false;
     out_.emit(text_delta{message_id_, delta});
     lean_append(text_, delta);
@@ -105,7 +105,7 @@ void model_turn::on_call_data(std::size_t index, const boost::json::value& value
     }
 }
 
-/// Text and calls in the usual order need no origin, unless an id means something to its server
+/// Text and calls in the usual order need no origin, unless an id has a meaning for its server
 /// alone (call_ids).
 bool model_turn::has_origin() const {
     const auto is_unusual = [this](const turn_block& each) {
@@ -114,7 +114,7 @@ bool model_turn::has_origin() const {
                (each.what == turn_block::kind::text && &each != origin_.blocks.data());
     };
     if (origin_.provider.empty()) {
-        return origin_.tokens > 0; // Nothing else is kept of it.
+        return origin_.tokens > 0; // Without a provider, the origin keeps only tokens.
     }
     return keeps_provider_ || origin_.tokens > 0 || !origin_.data.empty() ||
            std::ranges::any_of(origin_.blocks, is_unusual);

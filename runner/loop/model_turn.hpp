@@ -16,9 +16,9 @@
 
 namespace agui::runner {
 
-/// One model answer as it arrives: shown at once, kept for the thread. Each stretch of reasoning is
-/// its own message; all text is one message, whatever comes in between. Lives on the run's
-/// executor, for one model call. Its arguments must outlive it.
+/// One model answer as it arrives: shown at once and kept for the thread. Each stretch of reasoning
+/// is its own message; all text is one message, whatever comes in between. Lives on the run's
+/// executor, for one model call. The constructor's arguments must outlive it.
 class model_turn final : public model_sink {
 public:
     struct call {
@@ -28,11 +28,11 @@ public:
         session::call_owner owner = session::call_owner::server;
     };
 
-    /// Gives a call an id that the thread has not seen (models repeat ids across turns), and its
-    /// owner.
+    /// Gives a call its owner and an id that is new in the thread (models repeat ids across turns).
     using call_naming = std::function<call(std::string_view id, std::string_view name)>;
 
-    /// `provider` and `model` say who is asked; without a provider, an origin holds tokens alone.
+    /// `provider` and `model` name the model that is asked. Without a provider, an origin holds
+    /// tokens alone.
     model_turn(
         run_sink& out, id_source& ids, call_naming name_call, std::string_view provider = {},
         std::string_view model = {}
@@ -51,21 +51,21 @@ public:
     [[nodiscard]] bool has_room() const noexcept override { return out_.has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return out_.room(); }
 
-    // What a reply_reader makes of the text that it holds back.
+    // Called by a reply_reader for the text that it holds back.
 
-    /// Text has come, and nothing of it is shown yet.
+    /// Text has come but is not shown yet.
     void on_held_text() noexcept { last_is_call_ = false; }
-    /// Shows reasoning that the model wrote into its text: no provider wants it back as reasoning.
+    /// Shows reasoning that the model wrote into its text. It is not sent back as reasoning.
     void show_thoughts(std::string_view text);
     void show_segment(const boost::json::object& segment);
-    /// The text as the model wrote it, which later requests hold in place of what was shown.
+    /// Sets the text as the model wrote it. Later requests hold it instead of the shown text.
     void set_written(std::string text) {
         written_ = std::make_shared<const session::content>(std::move(text));
     }
 
-    /// Stored with the turn, for limits over several runs. 0: not stored.
+    /// Stored with the turn, for limits over several runs. 0 is not stored.
     void set_tokens(std::uint64_t count) noexcept { origin_.tokens = count; }
-    /// Stored with the turn even if the provider wants nothing back: who answered.
+    /// Stores the provider's name with the turn even if it wants nothing sent back.
     void keep_provider() noexcept { keeps_provider_ = true; }
     /// True until something of the answer was shown.
     [[nodiscard]] bool empty() const noexcept {
@@ -74,16 +74,16 @@ public:
     /// Bytes of text, reasoning and arguments so far.
     [[nodiscard]] std::size_t bytes() const noexcept;
 
-    /// The answer is complete: a call without arguments gets `{}`, which clients can parse.
+    /// Completes the answer: calls without arguments get `{}`, which clients can parse.
     void complete_calls();
 
     [[nodiscard]] const std::string& message_id() const noexcept { return message_id_; }
     [[nodiscard]] const std::vector<call>& calls() const noexcept { return calls_; }
-    /// True if a cut of the answer here would have cut a call.
+    /// True if cutting the answer here would cut a call.
     [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
 
-    /// The turn as it is stored: its messages in order, the one that holds the calls last. Empty:
-    /// nothing was said. Leaves the turn empty.
+    /// Takes the turn as it is stored: its messages in order, the one with the calls last. Empty if
+    /// the model said nothing. The turn is empty afterwards.
     [[nodiscard]] std::vector<session::message> take_messages();
 
 private:
@@ -101,7 +101,8 @@ private:
     call_naming name_call_;
     std::string message_id_;
     std::string text_;
-    std::shared_ptr<const session::content> written_; ///< By set_written(); null: as text_.
+    /// Set by set_written(); null if the model wrote text_.
+    std::shared_ptr<const session::content> written_;
     std::vector<reasoning> reasoning_;
     session::turn_origin origin_;
     std::vector<call> calls_;

@@ -13,7 +13,7 @@ namespace agui::runner {
 
 namespace {
 
-// Of the sentences and codes in which model servers say so, in lower case.
+// Parts of the sentences and codes with which model servers report an overflow, in lower case.
 constexpr std::array<std::string_view, 18> overflow_words = {
     "context length",    "context_length",     "context window",  "context_window",
     "context size",      "context_size",       "context limit",   "context overflow",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 18> overflow_words = {
     "input is too long", "input too long",     "input exceeds",   "input length",
     "prompt length",     "reduce the length",
 };
-// Of a sentence about tokens, the words that say that they are too many.
+// Words in a sentence about tokens which say that there are too many.
 constexpr std::array<std::string_view, 7> excess_words = {
     "exceed", "too many", "too large", "too long", "limit", "maximum", "must be <=",
 };

@@ -25,7 +25,7 @@ std::string_view reply_reader::finish() {
         return "a model's reply is too long to be read";
     }
     if (is_json_blank(held_)) {
-        return {}; // An answer that only calls.
+        return {}; // The answer has only calls.
     }
     const std::optional<reply_items> reply = read_reply_items(held_);
     if (!reply) {

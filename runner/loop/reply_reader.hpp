@@ -9,11 +9,12 @@
 
 namespace agui::runner {
 
-/// A longer reply is not read. Far above what people read in a chat; each run may hold so much.
+/// Longer replies are not read. It is far more than people read in a chat; each run may hold that
+/// much.
 inline constexpr std::size_t reply_bytes_max = 262'144;
 
-/// Stands between a model that writes its reply as `items` (reply_items) and its turn: holds the
-/// text back until the answer is complete, because a reply that cannot be read must show nothing.
+/// Stands between a model that writes its reply as `items` (reply_items) and its turn. It holds the
+/// text back until the answer is complete, because an unreadable reply must show nothing.
 /// Everything else goes to the turn at once. For one model call, on the run's executor. The turn
 /// must outlive it.
 class reply_reader final : public model_sink {
@@ -44,8 +45,8 @@ public:
     /// Bytes of text so far.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-    /// The answer is complete: shows the reply and gives the turn the text of the model. Returns
-    /// what was wrong with it, for a warning; empty: nothing. Call it once.
+    /// Call it once, when the answer is complete. Shows the reply and gives the turn the text as
+    /// the model wrote it. Returns the reply's mistake, for a warning; empty if there is none.
     [[nodiscard]] std::string_view finish();
 
 private:

@@ -56,7 +56,7 @@ bool holds(
     });
 }
 
-// One answer is counted once, however many messages a plugin makes of it.
+// An answer is counted once, however many messages a plugin makes of it.
 void mark_answer(std::vector<session::message>& stored) {
     const auto is_answer = [](const session::message& each) {
         return each.role == session::role::assistant;
@@ -72,8 +72,8 @@ void mark_answer(std::vector<session::message>& stored) {
     }
 }
 
-// Thoughts as their provider wants them back, and a reply with thoughts in it, say what a plugin
-// has changed or withheld.
+// Drops the data with thoughts for their provider and the reply with thoughts: both repeat text
+// that a plugin changed or withheld.
 void forget_thoughts(session::message& answer) {
     answer.for_model = nullptr;
     if (answer.origin) {
@@ -87,7 +87,7 @@ void forget_thoughts(session::message& answer) {
 run_hooks::run_hooks(const run_parts& run, const plugin_list& plugins)
     : run_(run),
       hooks_(plugins, turn_of(run.request), run.stop, run.services.log),
-      // The messages are for another model, which is asked only while nothing was shown.
+      // The messages serve another model, which is asked only while nothing was shown.
       sink_(run.sink, hooks_, [this] { std::vector<session::message>().swap(draft_->messages); }) {}
 
 boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(request_draft draft) {
@@ -99,10 +99,10 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(req
     calls_ = session::statuses_of(thread);
     draft.context = run_.request.agent.context;
     given_ = draft.parameters;
-    // Plugins have it in common, also one that ignores its cancellation.
+    // Shared with the plugins, because one may ignore its cancellation.
     draft_ = std::make_shared<request_draft>(std::move(draft));
     const std::optional<stop_reason> ended = co_await hooks_.before_request(draft_);
-    functions_.clear(); // A tool is offered with each request anew, or withdrawn.
+    functions_.clear(); // Tools are offered anew with each request.
     for (const auto& [name, function] : draft_->functions()) {
         if (has_tool(draft_->tools, name)) {
             functions_.insert_or_assign(name, std::make_shared<const tool_function>(function));
@@ -135,7 +135,7 @@ void run_hooks::give_own_id(session::message& message) {
     stored_ids_.insert(message.id);
 }
 
-// A call that nobody has streamed is none; each is held once. Takes the kept ones out of `left`.
+// Removes calls that the model did not make and repeated calls. Takes the kept ones out of `left`.
 void run_hooks::keep_own_calls(session::message& message, std::vector<session::call_record>& left) {
     const auto removed = std::erase_if(message.tool_calls, [&](const session::tool_call& call) {
         return std::erase_if(left, [&](const call_record& own) { return own.id == call.id; }) == 0;
@@ -145,7 +145,7 @@ void run_hooks::keep_own_calls(session::message& message, std::vector<session::c
     }
 }
 
-// A client must not wait for it, nor take it for its own.
+// The client must neither wait for this call nor take it for its own.
 void run_hooks::show_refused(const call_record& call) {
     const session::content text = std::string("The call was not allowed.");
     const std::string message_id = session::missing_result_id(call.id);
@@ -157,7 +157,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_answer(said
     std::vector<session::message> stored;
     std::vector<call_record> left = said.calls;
     std::set<std::string, std::less<>> denied;
-    bool thoughts_changed = false; // They come before the answer.
+    bool thoughts_changed = false; // Thoughts come before the answer.
     answer_ = {};
     answer_.role = session::role::assistant;
     answer_.content = std::string();

@@ -10,7 +10,7 @@ namespace agui::runner {
 
 class run_hooks;
 
-/// What the steps of one run share. The run owns what is named here, and outlives its steps.
+/// The objects that the steps of one run share. The run owns them and outlives its steps.
 struct run_parts {
     const run_request& request;
     const loop_services& services;
@@ -18,7 +18,7 @@ struct run_parts {
     stop_source& stop;
     conversation& thread;
     const run_tools& tools;
-    const std::unique_ptr<run_hooks>& hooks; ///< Null: the run has no plugins.
+    const std::unique_ptr<run_hooks>& hooks; ///< Null if the run has no plugins.
 };
 
 } // namespace agui::runner

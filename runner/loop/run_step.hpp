@@ -6,15 +6,15 @@
 
 namespace agui::runner {
 
-/// What a run does next.
+/// The next step of a run.
 enum class run_step {
     ask_model,
     execute_calls, ///< The server's calls of a stored answer have no results yet.
-    hand_over,     ///< Only the caller can answer what is left: the run ends.
+    hand_over,     ///< Only the caller can answer the open calls, so the run ends.
 };
 
-/// Decided by the run's stored calls alone: a run can begin with calls that are already stored.
-/// `open`: the run's calls without a result.
+/// Decides by the run's stored calls alone, because a run can begin with calls that are already
+/// stored. `open` holds the run's calls without a result.
 [[nodiscard]] run_step next_run_step(std::span<const session::call_record> open) noexcept;
 
 } // namespace agui::runner

@@ -32,7 +32,7 @@ std::shared_ptr<const registered_tool> run_tools::tool_of(std::string_view name)
     if (!server_names_.contains(name)) {
         return nullptr;
     }
-    return {server_, server_->find_tool(name)}; // A part of the set, which it holds.
+    return {server_, server_->find_tool(name)}; // A part of the set, which the pointer keeps alive.
 }
 
 } // namespace agui::runner

@@ -11,8 +11,8 @@
 
 namespace agui::runner {
 
-/// The tools of one run, as they were when it began: those of the server that its agent may use,
-/// and those that the caller offers. Of two of one name the server's counts. Never changes.
+/// The tools of one run, as they were when it began: the server's tools that its agent may use, and
+/// the caller's tools. If both have a name, the server's tool is used. Never changes.
 class run_tools {
 public:
     run_tools(
@@ -20,12 +20,12 @@ public:
         std::vector<tool_definition> external
     );
 
-    /// What the model is offered, with parameters as tool_schema().
+    /// The tools offered to the model, with parameters as tool_schema().
     [[nodiscard]] const std::vector<tool_definition>& offered() const noexcept { return offered_; }
-    /// Who executes a call of that name. A name that nobody knows is the server's: the model is
-    /// told that there is no such tool.
+    /// The side that executes a call of that name. Unknown names belong to the server, which tells
+    /// the model that there is no such tool.
     [[nodiscard]] session::call_owner owner_of(std::string_view name) const noexcept;
-    /// Null if the agent has no such tool of the server.
+    /// Null if the agent may use no server tool of that name.
     [[nodiscard]] std::shared_ptr<const registered_tool> tool_of(std::string_view name
     ) const noexcept;
 

@@ -9,17 +9,17 @@
 
 namespace agui::runner {
 
-/// What a model has said, on its way into the thread.
+/// A model's answer before it is stored in the thread.
 struct said_answer {
     std::vector<session::message> messages;
-    std::vector<session::call_record> calls; ///< Open; each is in one of the messages.
+    std::vector<session::call_record> calls; ///< Open calls; each is in one of the messages.
 };
 
-/// Leaves no turn. Precondition: there is one.
+/// Takes the answer and resets `turn`. Precondition: `turn` has a value.
 [[nodiscard]] said_answer take_answer(std::optional<model_turn>& turn, const std::string& run_id);
 
-/// The change that stores the answer at the tip of the branch. A call that none of the messages
-/// holds is left out.
+/// The change that stores the answer at the tip of the branch. Calls that no message holds are left
+/// out.
 [[nodiscard]] session::changes to_change(const conversation& thread, said_answer said);
 
 } // namespace agui::runner

@@ -16,7 +16,7 @@ using session::call_status;
 
 namespace {
 
-// Cancels a batch when the scope is left in any way; does nothing to one that is done.
+// Cancels a batch when the scope is left in any way. A finished batch is not affected.
 class batch_end {
 public:
     explicit batch_end(tool_batch& batch) noexcept : batch_(batch) {}
@@ -33,7 +33,8 @@ private:
 boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     const std::vector<session::tool_call>& calls = run_.thread.calls_to_execute();
     if (calls.empty()) {
-        // The records name a call that no message holds. Asked again, they would name it for ever.
+        // The records name a call that no message holds. Another round would find the same,
+        // endlessly.
         run_.services.log.log(
             log_level::error, "a call to be executed is not in its message",
             {{"run", run_.request.run_id}}
@@ -45,8 +46,8 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
         executor, run_.stop, run_.request.agent.max_parallel_tools, run_.services.max_result_bytes,
         run_.services.log, run_.services.memory
     );
-    // However this function is left, even by a result that cannot be shown or stored, the batch
-    // stops.
+    // Stops the batch however this function is left, even by a result that cannot be shown or
+    // stored.
     const batch_end end(*batch);
     for (const session::tool_call& call : calls) {
         batch->add(tool_of(call.name), invocation(call), executor_of(call.name));
@@ -58,7 +59,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     while (!batch->done()) {
         const bool stopped = co_await wait_for(*batch);
         if (stopped) {
-            // What has ended is stored also where it waits for the result of an earlier call.
+            // Stores finished results even if they wait for the result of an earlier call.
             std::vector<tool_batch::finished> rest = batch->take_rest();
             if (!rest.empty() && co_await store_results(rest) == stop_reason::store_unavailable) {
                 co_return stop_reason::store_unavailable;
@@ -79,7 +80,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     co_return std::nullopt;
 }
 
-// True if the run was stopped in the meantime.
+// Returns true if the run was stopped in the meantime.
 boost::asio::awaitable<bool> tool_round::wait_for(tool_batch& batch) {
     if (run_.stop.requested()) {
         co_return true;

@@ -14,15 +14,15 @@
 
 namespace agui::runner {
 
-/// Executes stored server calls side by side; results are stored, and then shown, in the order of
+/// Executes stored server calls side by side. Results are stored, and then shown, in the order of
 /// the calls. For one run, on its executor.
 class tool_round {
 public:
     explicit tool_round(const run_parts& run) noexcept : run_(run) {}
 
-    /// Executes conversation::calls_to_execute(). Returns nullopt once each of them has a result or
-    /// was handed over by its tool. After a stop, or a result that could not be shown or stored, no
-    /// tool of the round is started any more, and those that run are cancelled.
+    /// Executes conversation::calls_to_execute(). Returns nullopt once each call has a result or
+    /// was handed over by its tool. After a stop, or if a result could not be shown or stored, no
+    /// further tool of the round is started, and the running ones are cancelled.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute();
 
     /// Puts `warning` in front of that call's result.
@@ -35,7 +35,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished);
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
-    /// What plugins have done to the tools of the request counts first.
+    /// True if plugins changed that tool in the request; their change takes precedence.
     [[nodiscard]] bool is_of_plugins(const std::string& name) const noexcept;
     [[nodiscard]] std::shared_ptr<const registered_tool> tool_of(const std::string& name) const;
     [[nodiscard]] std::shared_ptr<const tool_function> executor_of(const std::string& name) const;

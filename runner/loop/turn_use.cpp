@@ -6,7 +6,7 @@ namespace agui::runner {
 
 namespace {
 
-// The messages of the turn, newest first, until `visit` returns false.
+// Visits the messages of the turn, newest first, until `visit` returns false.
 template <class Visit>
 void walk_back(const session::thread_record& thread, session::node_index tip, Visit visit) {
     for (session::node_index at = tip; at < thread.nodes.size(); at = thread.nodes[at].parent) {
@@ -25,14 +25,15 @@ bool is_answer(const session::message& value) noexcept {
 
 turn_use use_of_turn(const session::thread_record& thread, session::node_index tip) {
     turn_use use;
-    bool is_followed = false; // By an answer: without calls, a plugin has asked for that one.
+    // An answer follows. If this answer has no calls, a plugin asked for that one.
+    bool is_followed = false;
     walk_back(thread, tip, [&](const session::message& each) {
         if (!is_answer(each)) {
             return true;
         }
         use.calls += static_cast<std::uint32_t>(each.tool_calls.size());
         if (each.by_plugin) {
-            return true; // Of an answer that is counted with another message.
+            return true; // The answer is counted with another of its messages.
         }
         use.rounds += each.tool_calls.empty() && !is_followed ? 0 : 1;
         is_followed = true;

@@ -23,11 +23,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// After SIGKILL only a process that hangs in the kernel is still there.
+/// After SIGKILL only a process that hangs in the kernel remains.
 constexpr std::chrono::seconds after_kill{2};
 constexpr std::chrono::milliseconds look_again_max{50};
 
-/// Two ends; those that are not released are closed.
+/// Two ends of a pipe or socket pair; ends that are not released are closed.
 struct ends {
     std::array<int, 2> fd{-1, -1};
 
@@ -167,7 +167,7 @@ asio::awaitable<void> child_process::end(std::chrono::milliseconds grace) {
         signal_group(SIGTERM);
         gone = co_await gone_within(grace);
     }
-    // Also the processes that it has left behind.
+    // Also kills the processes that the child left behind.
     signal_group(SIGKILL);
     if (!gone) {
         gone = co_await gone_within(after_kill);
@@ -195,7 +195,7 @@ asio::awaitable<bool> child_process::gone_within(std::chrono::milliseconds time)
     }
 }
 
-/// Leaves it a zombie, so that its id, which is also that of its group, is not used again.
+/// Leaves the child a zombie, so that its id, which is also that of its group, is not reused.
 bool child_process::has_ended() const noexcept {
     siginfo_t info{};
     const int failed = ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);

@@ -38,7 +38,7 @@ std::string note_with_type(std::string_view what, const json::object& block) {
     return note(what, string_in(block, "mimeType"));
 }
 
-/// A text as it is; anything else, where MCP has a text, as JSON.
+/// A text unchanged; any other value, where MCP demands a text, as JSON.
 std::string shown(const json::value* value) {
     if (value == nullptr || value->is_null()) {
         return {};
@@ -66,7 +66,7 @@ std::string text_of_block(const json::value& value) {
     if (block == nullptr) {
         return shown(&value);
     }
-    // A kind from a later revision, or none: the model should know that there was something.
+    // A kind of a later revision, or none: the model should know that there was some content.
     const std::string unknown = note("content of an unknown type", {});
     if (!session::check_protocol_object(*block)) {
         return unknown;
@@ -93,7 +93,7 @@ std::string text_of_block(const json::value& value) {
     return unknown;
 }
 
-/// The texts of the blocks. Servers also give a single block, or a text alone.
+/// The texts of the blocks. Servers also send a single block or a bare text.
 std::string text_of_content(const json::value* content) {
     const json::array* const blocks = array_of(content);
     if (blocks == nullptr) {

@@ -29,7 +29,7 @@ std::string_view to_string(mcp_failure::kind kind) noexcept {
 }
 
 void throw_exception_from_error(const mcp_failure& error, const boost::source_location& where) {
-    (void)where; // Where value() was called says nothing about the cause.
+    (void)where; // The caller of value() says nothing about the cause.
     throw std::runtime_error("mcp " + std::string(to_string(error.what)) + ": " + error.detail);
 }
 

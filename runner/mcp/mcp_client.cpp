@@ -26,10 +26,10 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view offered_version = "2025-06-18";
-/// What tools need is the same since this revision, and revisions stay compatible: a server that
-/// names a later one than ours is used all the same.
+/// The parts needed for tools are unchanged since this revision, and revisions stay compatible, so
+/// a server that names a later revision than ours is used all the same.
 constexpr std::string_view oldest_version = "2024-11-05";
-constexpr std::size_t version_bytes_max = 64; // It is sent with every request.
+constexpr std::size_t version_bytes_max = 64; // Sent with every request.
 constexpr std::int64_t method_not_found = -32601;
 constexpr std::string_view initialize_method = "initialize";
 
@@ -45,10 +45,10 @@ mcp_failure protocol_failure(std::string detail) {
     return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
-/// The start of a server's text for the model, without what people would not see: so many
-/// characters at most.
+/// The start of a server's text for the model, without invisible characters, at most
+/// mcp_error_text_characters_max characters.
 std::string error_text(std::string_view text) {
-    constexpr std::size_t character_bytes_max = 4; // The rest need not be looked at.
+    constexpr std::size_t character_bytes_max = 4; // Limits the part of the text to be read.
     std::string start = sound_text(
         to_utf8(text.substr(0, character_bytes_max * mcp_error_text_characters_max)), "\n\t"
     );
@@ -154,8 +154,8 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
             failed = answer.error();
         }
         if (!page) {
-            // A server without tools may refuse to list them. The tools that were listed before a
-            // page failed are kept.
+            // A server without tools may refuse to list them. If a later page fails, the tools of
+            // earlier pages are kept.
             const bool is_needed = cursors.empty() && declares_tools_;
             if (is_needed || closed_ || failed.what == mcp_failure::kind::cancelled) {
                 co_return failed;
@@ -174,7 +174,7 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
                 ++all.left_out;
             }
         }
-        // A server that repeats a cursor would be asked without end.
+        // A repeated cursor would lead to endless requests.
         if (page->next_cursor.empty() || !cursors.insert(page->next_cursor).second) {
             co_return all;
         }
@@ -199,7 +199,7 @@ asio::awaitable<bool> mcp_client::check() {
     const auto self = shared_from_this();
     const wait_limits limits{.timeout = settings_.ping_timeout, .probe = true};
     const mcp_result<json::object> answer = co_await request("ping", {}, limits);
-    // An error is a sign of life, too. A check that was cancelled shows nothing.
+    // An error is a sign of life, too. A cancelled check shows nothing.
     const bool alive = answer || answer.error().what == mcp_failure::kind::error ||
                        answer.error().what == mcp_failure::kind::cancelled;
     if (!alive) {
@@ -226,7 +226,7 @@ asio::awaitable<void> mcp_client::close() {
 
 asio::awaitable<mcp_result<json::object>>
 mcp_client::request(std::string_view method, json::object params, wait_limits limits) {
-    // A cancelled caller gets a value, too.
+    // Awaits do not throw, so a cancelled caller gets a value.
     co_await asio::this_coro::throw_if_cancelled(false);
     const asio::cancellation_state before = co_await asio::this_coro::cancellation_state;
     if (before.cancelled() != asio::cancellation_type::none) {
@@ -267,7 +267,7 @@ mcp_client::request(std::string_view method, json::object params, wait_limits li
     co_return mcp_failure{.what = mcp_failure::kind::timeout, .detail = "no answer in time"};
 }
 
-/// Returns when there is an answer, the time is over, or the caller is cancelled.
+/// Returns when the answer arrives, the time is over, or the caller is cancelled.
 asio::awaitable<void> mcp_client::wait_for(pending& entry, clock::time_point last) {
     for (;;) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -281,7 +281,7 @@ asio::awaitable<void> mcp_client::wait_for(pending& entry, clock::time_point las
     }
 }
 
-// MCP forbids to cancel the handshake.
+// MCP forbids cancelling the handshake.
 void mcp_client::give_up(std::int64_t id, std::string_view method, std::string_view reason) {
     if (!closed_ && method != initialize_method) {
         const json::object params{{"requestId", id}, {"reason", view(reason)}};
@@ -312,7 +312,7 @@ asio::awaitable<void> mcp_client::on_message(std::string text) {
         }
         handle(std::move(each));
     }
-    // What nobody has taken is freed where that may take long.
+    // Frees the messages that were not taken where that may take long.
     auto freeing = [left = std::move(read.messages)] {
         return left.empty();
     };
@@ -384,7 +384,7 @@ void mcp_client::notice(const mcp_message& told) {
 void mcp_client::settle(std::int64_t id, mcp_result<json::object> answer) {
     const auto found = pending_.find(id);
     if (found == pending_.end() || found->second->answer) {
-        return; // A mistake of the server, or nobody waits any more.
+        return; // A mistake of the server, or the caller no longer waits.
     }
     found->second->answer.emplace(std::move(answer));
     found->second->timer.cancel();
@@ -434,7 +434,7 @@ void mcp_client::end(mcp_failure why) {
     for (const auto& [id, entry] : pending_) {
         if (!entry->answer) {
             mcp_failure lost = *closed_;
-            // They were sent, so that the server may have executed them.
+            // These requests were sent, so the server may have executed them.
             const bool by_us =
                 lost.what == mcp_failure::kind::closed || lost.what == mcp_failure::kind::memory;
             if (!by_us && !version_.empty()) {

@@ -25,63 +25,64 @@
 namespace agui::runner {
 
 struct mcp_client_settings {
-    std::string server;         ///< Its name in the configuration, for the log.
-    std::string client_version; ///< The version of the gateway, which the server is told.
+    std::string server;         ///< Its configured name, for the log.
+    std::string client_version; ///< The gateway's version, which is sent to the server.
     std::chrono::milliseconds connect_timeout{10'000}; ///< For each step of the handshake.
-    std::chrono::milliseconds call_timeout{30'000};    ///< For an answer, or a note of progress.
-    /// For an answer, however much progress there is; at least call_timeout.
+    std::chrono::milliseconds call_timeout{30'000}; ///< Until an answer or a progress notification.
+    /// Until an answer, regardless of progress; at least call_timeout.
     std::chrono::milliseconds call_max{600'000};
     std::chrono::milliseconds ping_timeout{10'000};
-    heavy_work* heavy = nullptr; ///< Reads large messages, and counts all; null: nothing does.
-    bool listens = true; ///< False: the server sends nothing on its own, such as changed tools.
+    heavy_work* heavy = nullptr; ///< Reads large messages and counts all of them; may be null.
+    /// If false, the server sends nothing on its own, such as notices of changed tools.
+    bool listens = true;
 };
 
-/// One MCP session: requests and their answers, over one channel. Once it is over, another client
-/// with another channel is needed for a new session.
+/// One MCP session over one channel: requests and their answers. When it is over, a new session
+/// needs a new client and channel.
 ///
 /// Used on one executor, which one thread runs. Owned by shared_ptr; close() must be called before
-/// the last owner lets go. Requests of the server are refused, except for ping.
+/// the last owner releases it. The server's own requests are refused, except for ping.
 class mcp_client final : public std::enable_shared_from_this<mcp_client>,
                          private mcp_channel::receiver {
 public:
-    /// `changed` is called when the session is over, and when the server says that its tools have
-    /// changed; not after close(). `log` must outlive the client.
+    /// `changed` is called when the session is over and when the server says that its tools have
+    /// changed, but not after close(). `log` must outlive the client.
     mcp_client(
         boost::asio::any_io_executor executor, std::shared_ptr<mcp_channel> channel,
         mcp_client_settings settings, logger& log, std::function<void()> changed
     );
 
-    /// To be called first, once: opens the channel and makes the handshake. nullopt: the session is
-    /// ready.
+    /// Opens the channel and makes the handshake; to be called once, before all others. Returns
+    /// nullopt if the session is ready.
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> connect();
 
     struct tool_list {
         std::vector<mcp_tool> tools;
-        std::size_t left_out = 0; ///< How many tools cannot be offered.
+        std::size_t left_out = 0; ///< Number of tools that cannot be offered.
     };
-    /// The tools on all pages of the server's list, whether it declares tools or not. The list ends
-    /// at a page that the server does not give, or at a cursor that it has given before.
+    /// The tools on all pages of the server's list, even if the server declares no tools. The list
+    /// ends at a page that the server does not give, or at a repeated cursor.
     [[nodiscard]] boost::asio::awaitable<mcp_result<tool_list>> list_tools();
 
-    /// Calls a tool. If it is cancelled (terminal), it tells the server and returns `cancelled` at
+    /// Calls a tool. If cancelled (terminal), it notifies the server and returns `cancelled` at
     /// once.
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
     call_tool(std::string_view name, boost::json::object arguments);
 
-    /// Asks for a sign of life (ping). False: there is none, and the session is over.
+    /// Sends a ping. Returns false if there is no sign of life; the session is then over.
     [[nodiscard]] boost::asio::awaitable<bool> check();
 
-    /// Why the session is over; null: it is not.
+    /// Why the session is over; null if it is not.
     [[nodiscard]] const mcp_failure* closed() const noexcept {
         return closed_ ? &*closed_ : nullptr;
     }
-    /// True: since the last call, the server has said that its tools have changed.
+    /// True if the server said since the last call that its tools have changed.
     [[nodiscard]] bool take_tools_changed() noexcept;
 
-    /// Returns once the server has been told which requests are given up, or at `until`.
+    /// Returns once the server was told of all abandoned requests, or at `until`.
     [[nodiscard]] boost::asio::awaitable<void> flush(std::chrono::steady_clock::time_point until);
 
-    /// Ends the session: requests under way end as `closed`. May be called any number of times.
+    /// Ends the session: pending requests end as `closed`. May be called any number of times.
     [[nodiscard]] boost::asio::awaitable<void> close();
 
 private:
@@ -92,8 +93,8 @@ private:
         boost::asio::steady_timer timer;
         clock::time_point deadline;
         std::optional<mcp_result<boost::json::object>> answer;
-        bool progresses = false; ///< The server may send notes of progress.
-        bool probe = false;      ///< The request only asks for a sign of life.
+        bool progresses = false; ///< The server may send progress notifications.
+        bool probe = false;      ///< The request only checks for a sign of life.
     };
     struct wait_limits {
         std::chrono::milliseconds timeout{};
@@ -126,7 +127,7 @@ private:
     std::map<std::int64_t, std::shared_ptr<pending>> pending_;
     std::int64_t last_id_ = 0;
     clock::time_point last_sign_; ///< When the server last sent a message.
-    std::string version_;         ///< Of the protocol; empty: not ready yet.
+    std::string version_;         ///< Protocol revision; empty until the session is ready.
     bool declares_tools_ = false;
     bool tools_changed_ = false;
     bool checking_ = false;

@@ -31,12 +31,12 @@ namespace asio = boost::asio;
 namespace {
 
 /// A call may take as long as its client waits for it, and the stream of the server's own messages
-/// may be silent for ever: those who wait have deadlines of their own.
+/// may stay silent forever: the callers have their own deadlines.
 constexpr std::chrono::hours no_timeout{24};
 constexpr std::chrono::seconds notification_timeout{30};
 constexpr std::chrono::seconds farewell_timeout{2};
 
-// As it arrives, and as it is passed on.
+// The received and the passed-on bytes.
 constexpr std::size_t copies_of_event = 2;
 
 constexpr std::string_view stream_type = "text/event-stream";
@@ -90,7 +90,7 @@ mcp_failure protocol_failure(std::string detail) {
 
 enum class body_kind { undecided, document, stream, other };
 
-/// The kind of a body with this beginning.
+/// The kind of a body that begins with `begun`.
 body_kind kind_of(std::string_view begun) noexcept {
     // White space, and the bytes of a byte order mark.
     begun.remove_prefix(std::min(begun.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), begun.size()));
@@ -175,7 +175,7 @@ public:
     asio::awaitable<void> close() override;
 
 private:
-    /// The messages that one read of a stream has brought.
+    /// The messages from one read of a stream.
     struct events final : sse_parser::handler {
         void on_sse(std::string_view event, std::string_view data) override {
             if (event.empty() || event == "message") {
@@ -210,14 +210,14 @@ private:
     asio::any_io_executor executor_;
     std::shared_ptr<const mcp_http_endpoint::parts> endpoint_;
     const mcp_http_endpoint::headers own_headers_;
-    receiver* receiver_ = nullptr; ///< Null once closed.
+    receiver* receiver_ = nullptr; ///< Null after close().
     std::string version_;
     std::string session_;
-    /// By the id of the request; what belongs to no request has keys below zero.
+    /// By the id of the request; keys below zero belong to no request.
     std::map<std::int64_t, std::shared_ptr<asio::cancellation_signal>> under_way_;
     std::int64_t last_unasked_ = 0;
     std::size_t replies_ = 0;
-    asio::steady_timer replied_; ///< Cancelled when the last of them has ended.
+    asio::steady_timer replied_; ///< Cancelled when the last pending reply has ended.
 };
 
 template <class Work>
@@ -228,7 +228,7 @@ void mcp_http_channel::start(std::int64_t key, Work work) {
         executor_,
         [](asio::any_io_executor on, Work job) -> asio::awaitable<void> {
             co_await asio::this_coro::throw_if_cancelled(false);
-            // Not from inside the function that started it.
+            // Must not run inside the function that started it.
             co_await asio::post(on, asio::as_tuple(asio::use_awaitable));
             asio::awaitable<void> running = job();
             co_await std::move(running);
@@ -267,7 +267,8 @@ mcp_failure mcp_http_channel::refusal(int status) const {
     return {
         .what = mcp_failure::kind::refused,
         .detail = "it answered with status " + std::to_string(status),
-        .not_taken = status >= 400 && status < 500, // After another, it may have been executed.
+        // With another status, the request may have been executed.
+        .not_taken = status >= 400 && status < 500,
         .session_over = status == 404 && !session_.empty()
     };
 }
@@ -275,12 +276,12 @@ mcp_failure mcp_http_channel::refusal(int status) const {
 asio::awaitable<void> mcp_http_channel::ask(std::string text, std::int64_t id) {
     mcp_failure end = co_await exchange(std::move(text));
     if (receiver_ != nullptr) {
-        receiver_->on_unanswered(id, std::move(end)); // It counts only if there was no answer.
+        receiver_->on_unanswered(id, std::move(end)); // Ignored if there was an answer.
     }
 }
 
-/// Sends one request and reads everything that the server sends for it. Returns why nothing more
-/// comes.
+/// Sends one request and reads everything that the server sends for it. Returns why the answer
+/// ended.
 asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
     const transport_request request =
         make_request(http_method::post, "application/json, text/event-stream", std::move(text));
@@ -292,7 +293,7 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
     if (!is_success(got->status())) {
         co_return refusal(got->status());
     }
-    if (version_.empty()) { // The answer to the greeting.
+    if (version_.empty()) { // The answer to the initialize request.
         const std::string_view session = got->header("mcp-session-id");
         if (!is_session_id(session)) {
             co_return protocol_failure("its session id is too long or not visible ASCII");
@@ -303,8 +304,8 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
     co_return end;
 }
 
-/// Serverless functions and small frameworks send their answer with any type or none, so the body
-/// decides.
+/// Serverless functions and small frameworks send their answer with any content type or none, so
+/// the body decides.
 asio::awaitable<mcp_failure> mcp_http_channel::read_answer(transport_response& from) {
     std::string begun;
     body_kind kind = body_kind::undecided;
@@ -390,7 +391,7 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
     co_return protocol_failure("its answer does not belong to the request");
 }
 
-// A failure does not matter: the server then lacks an answer or a notification.
+// A failure is ignored: the server then lacks an answer or a notification.
 asio::awaitable<void> mcp_http_channel::reply(std::string text) {
     (void)co_await post_unasked(std::move(text));
     if (--replies_ == 0) {
@@ -434,7 +435,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_http_channel::deliver(std::strin
     co_return failed;
 }
 
-/// Reads the stream on which the server sends what belongs to no request, as long as it offers one.
+/// Reads the stream of messages that belong to no request, while the server offers it.
 asio::awaitable<void> mcp_http_channel::hear() {
     asio::steady_timer pause(executor_);
     std::chrono::milliseconds wait = endpoint_->settings.reopen_min;
@@ -448,7 +449,7 @@ asio::awaitable<void> mcp_http_channel::hear() {
         if (receiver_ == nullptr) {
             break;
         }
-        // The server is gone, or was started again and does not know the session. One that has
+        // The server is unreachable, or was restarted and does not know the session. A server that
         // never offered the stream may refuse it in any way.
         if (failed && ever_heard) {
             receiver* const to = receiver_;
@@ -465,7 +466,7 @@ asio::awaitable<void> mcp_http_channel::hear() {
     }
 }
 
-/// A failure: the server cannot be reached, or does not know the session.
+/// Returns a failure if the server cannot be reached or does not know the session.
 asio::awaitable<std::optional<mcp_failure>>
 mcp_http_channel::hear_once(bool& heard, bool& offered) {
     const transport_request request = make_request(http_method::get, stream_type);
@@ -478,7 +479,7 @@ mcp_http_channel::hear_once(bool& heard, bool& offered) {
     const response got = std::move(*answered);
     const int status = got->status();
     if (!is_success(status)) {
-        // 405 says that there is no such stream; some servers say so with another 4xx.
+        // 405 means that there is no such stream; some servers send another 4xx for that.
         offered = status >= 500;
         co_return status == 400 || status == 404 ? std::optional(refusal(status)) : std::nullopt;
     }
@@ -518,7 +519,7 @@ result<mcp_http_endpoint> mcp_http_endpoint::make(mcp_http_settings settings) {
     endpoint.connect_timeout = settings.connect_timeout;
     endpoint.first_byte_timeout = no_timeout;
     endpoint.idle_timeout = no_timeout;
-    // No request is sent a second time: it may have started a tool.
+    // No request is sent twice, because it may have started a tool.
     endpoint.reuse_connections = false;
     endpoint.budget = settings.budget;
     result<std::shared_ptr<http_client>> client = make_http_client(std::move(endpoint));

@@ -15,26 +15,26 @@
 namespace agui::runner {
 
 struct mcp_http_settings {
-    std::string url; ///< Of the server's endpoint; may have a query.
+    std::string url; ///< URL of the server's endpoint; may have a query.
     std::vector<std::pair<std::string, std::string>> headers; ///< Sent with every request.
-    std::string ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
+    std::string ca_file; ///< PEM file of certificates to trust besides the system's; may be empty.
     std::chrono::milliseconds connect_timeout{10'000};
-    /// The pause between two attempts to open the stream for messages that the server sends on its
-    /// own; it doubles up to reopen_max.
+    /// Pause between two attempts to open the stream of the server's own messages. It doubles up to
+    /// reopen_max.
     std::chrono::milliseconds reopen_min{1'000};
     std::chrono::milliseconds reopen_max{30'000};
-    memory_budget* budget = nullptr; ///< Counts what is kept of answers; null: nothing does.
+    memory_budget* budget = nullptr; ///< Counts the kept bytes of answers; may be null.
 };
 
 /// Makes channels to one server over streamable HTTP. make() fails with errc::invalid_input if the
-/// URL, the headers or the ca_file are not usable.
+/// URL, the headers or the ca_file cannot be used.
 class mcp_http_endpoint {
 public:
     [[nodiscard]] static result<mcp_http_endpoint> make(mcp_http_settings settings);
 
     using headers = std::vector<std::pair<std::string, std::string>>;
 
-    /// A new channel, for one session. `own` are sent with its requests in addition.
+    /// A new channel for one session. Its requests also send the headers `own`.
     [[nodiscard]] std::shared_ptr<mcp_channel>
     channel(boost::asio::any_io_executor executor, headers own = {}) const;
 

@@ -8,35 +8,36 @@ namespace agui::runner {
 // Limits of what an MCP server may send. Servers are chosen by the operator, but a mistake in one
 // must not use up the gateway's memory.
 
-/// One JSON-RPC message, or batch: room for an image of several megabytes as base64.
+/// Size of a JSON-RPC message or batch. An image of several megabytes fits as base64.
 inline constexpr std::size_t mcp_message_bytes_max = 16U << 20U;
-/// The most white space before an answer's first character, which tells its kind.
+/// White space before an answer's first character, which tells its kind.
 inline constexpr std::size_t mcp_body_start_max = 1024;
-/// How deep a message may be nested. Some schemas need about half of it.
+/// Nesting of a message. Some schemas need about half of it.
 inline constexpr std::size_t mcp_message_depth_max = 128;
 /// Messages in one batch, which revision 2025-03-26 allows.
 inline constexpr std::size_t mcp_batch_max = 1024;
-/// The bytes of messages that wait until the server takes them.
+/// Bytes of messages that wait for the server to take them.
 inline constexpr std::size_t mcp_unsent_bytes_max = 4 * mcp_message_bytes_max;
-/// Answers to requests of the server, and notifications, that are under way. Above this, a server
-/// gets no more answers.
+/// Pending answers to the server's requests, and pending notifications. Above this number, the
+/// server gets no more answers.
 inline constexpr std::size_t mcp_replies_max = 64;
-/// A session id, which is sent with every request.
+/// Length of a session id, which is sent with every request.
 inline constexpr std::size_t mcp_session_id_bytes_max = 1024;
-/// How much of the text of a JSON-RPC error the model is told: enough for what went wrong, too
-/// little for instructions of its own.
+/// Length of a JSON-RPC error's text for the model: enough to describe an error, too little for
+/// instructions of its own.
 inline constexpr std::size_t mcp_error_text_characters_max = 500;
 
-// The list of tools, which is sent to the model with every request.
+// Limits of the list of tools, which is sent to the model with every request.
 inline constexpr std::size_t mcp_list_pages_max = 64;
 inline constexpr std::size_t mcp_tools_max = 512;
 inline constexpr std::size_t mcp_tool_name_bytes_max = 256;
 inline constexpr std::size_t mcp_description_bytes_max = 16U << 10U;
-inline constexpr std::size_t mcp_schema_bytes_max = 64U << 10U;     ///< As for a client's tools.
-inline constexpr std::size_t mcp_definitions_bytes_max = 4U << 20U; ///< All tools of a server.
+/// The limit for a client's tools, too.
+inline constexpr std::size_t mcp_schema_bytes_max = 64U << 10U;
+inline constexpr std::size_t mcp_definitions_bytes_max = 4U << 20U; ///< For all tools of a server.
 inline constexpr std::size_t mcp_cursor_bytes_max = 64U << 10U;
 
-/// How much of a line of a child's standard error goes to the log.
+/// Logged length of a line of a child's standard error.
 inline constexpr std::size_t mcp_stderr_line_max = 1024;
 
 } // namespace agui::runner

@@ -25,10 +25,10 @@ namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = std::chrono::steady_clock::time_point::max();
-// How long a server may take to be told that a call was cancelled.
+// How long the notice of a cancelled call may take to reach the server.
 constexpr std::chrono::seconds cancel_notice{1};
 
-// A line of the log stays short.
+// Keeps a log line short.
 constexpr std::size_t shown_names_max = 10;
 
 std::string names_in(const std::vector<std::string>& names) {
@@ -46,15 +46,16 @@ tool_outcome cancelled_call() {
     return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
 }
 
-/// A call, shared by the run that waits for it, on one executor, and the server's link, on another.
+/// A call that two executors share: the run waits for it on one, the server's link makes it on the
+/// other.
 struct crossing {
     crossing(const asio::any_io_executor& run, asio::any_io_executor link)
         : arrived(run, never), home(std::move(link)) {}
 
-    asio::steady_timer arrived; ///< On the run's executor, as is the outcome.
+    asio::steady_timer arrived; ///< Used on the run's executor, like the outcome.
     std::optional<tool_outcome> outcome;
-    asio::any_io_executor home;     ///< The link's.
-    asio::cancellation_signal stop; ///< On the link's executor.
+    asio::any_io_executor home;     ///< The link's executor.
+    asio::cancellation_signal stop; ///< Used on the link's executor.
 };
 
 void begin(
@@ -79,7 +80,7 @@ void begin(
     );
 }
 
-/// Runs on the run's executor. A cancellation is passed on, but not waited for.
+/// Runs on the run's executor. Passes a cancellation on without waiting for its end.
 asio::awaitable<tool_outcome> cross(
     asio::any_io_executor home, std::weak_ptr<mcp_link> to, std::string tool,
     boost::json::object arguments, mcp_server_settings::headers headers
@@ -126,14 +127,15 @@ mcp_link::mcp_link(
 
 void mcp_link::tell() { news_.cancel(); }
 
-/// Returns after tell(), at `until`, or for no reason: callers check again what they wait for.
+/// Returns after tell(), at `until`, or for no reason, so callers check their condition again.
 asio::awaitable<void> mcp_link::news(clock_point until) {
     asio::steady_timer alarm(executor_, until);
     if (until == never) {
         co_await news_.async_wait(as_result);
         co_return;
     }
-    // Several wait for one timer, which has one deadline: the alarm for this caller wakes all.
+    // Several callers wait for one timer, which has one deadline, so this caller's alarm wakes all
+    // of them.
     alarm.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
         if (const auto self = weak.lock(); self && !ec) {
             self->tell();
@@ -176,7 +178,7 @@ asio::awaitable<void> mcp_link::run() {
     tell();
 }
 
-/// One session from its first message to its end. Returns why it is over.
+/// Runs one session from its first message to its end. Returns why it is over.
 asio::awaitable<mcp_failure> mcp_link::session() {
     const auto client = std::make_shared<mcp_client>(
         executor_, settings_.channel(executor_), settings_.client, log_,
@@ -251,7 +253,7 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
     }
 }
 
-/// A changed tool is a warning: an operator may have approved its former description.
+/// Warns of changed tools, because an operator may have approved their former description.
 void mcp_link::report(const mcp_tool_digests::changes& found) {
     if (!found.empty()) {
         log_.log(
@@ -278,7 +280,7 @@ tool_function mcp_link::function_of(std::string tool) {
     };
 }
 
-/// One line for a dead server, however often it is tried.
+/// Warns once of a dead server, however often it is tried.
 void mcp_link::report(const mcp_failure& why) {
     const bool known = why.detail == reported_;
     reported_ = why.detail;
@@ -293,7 +295,7 @@ void mcp_link::report(const mcp_failure& why) {
 asio::awaitable<void> mcp_link::pause_before_next(clock_point begun) {
     const clock_point now = std::chrono::steady_clock::now();
     if (now - begun > settings_.reconnect_max) {
-        pause_ = settings_.reconnect_min; // It has worked for a while.
+        pause_ = settings_.reconnect_min; // The session worked for a while.
     }
     const clock_point until = now + pause_;
     const clock_point earliest = now + settings_.reconnect_min;
@@ -333,7 +335,7 @@ asio::awaitable<void> mcp_link::stop() {
     }
 }
 
-/// The session that is ready, or the next one; null: there is none until `deadline`.
+/// The session that is ready, or the next one; null if there is none until `deadline`.
 asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point deadline) {
     for (;;) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -344,7 +346,9 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
             std::chrono::steady_clock::now() >= deadline) {
             co_return nullptr;
         }
-        if (!wanted_) { // Only then: otherwise calls that wait would wake each other without end.
+        // Only the first waiting call tells; otherwise waiting calls would wake each other
+        // endlessly.
+        if (!wanted_) {
             wanted_ = true;
             tell();
         }
@@ -352,7 +356,7 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
     }
 }
 
-/// Ends the session of one call, which is not waited for.
+/// Ends the session of one call, without waiting for its end.
 void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled) {
     asio::co_spawn(
         executor_,
@@ -360,12 +364,12 @@ void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled)
            bool notice) -> asio::awaitable<void> {
             try {
                 if (notice && !self->stopping_) {
-                    // The server must be told of the cancellation before its session ends.
+                    // The server must learn of the cancellation before its session ends.
                     co_await leaving->flush(std::chrono::steady_clock::now() + cancel_notice);
                 }
                 co_await leaving->close();
             } catch (const std::exception&) {
-                // The session is left all the same; stop() waits for that.
+                // The session is dropped all the same; stop() waits for that.
             }
             self->own_.erase(leaving);
             self->tell();
@@ -383,7 +387,7 @@ asio::awaitable<tool_outcome> mcp_link::read_result(boost::json::object answer) 
     co_return outcome;
 }
 
-/// A call in a session of its own.
+/// Makes a call in a session of its own.
 asio::awaitable<tool_outcome> mcp_link::call_alone(
     std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
 ) {
@@ -408,7 +412,7 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(
                 outcome = mcp_call_failure(answer.error());
             }
         }
-    } catch (const std::exception&) { // The session must be left whatever happens.
+    } catch (const std::exception&) { // The session must be ended in any case.
         outcome = mcp_call_failure({.detail = "an exception"});
     }
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -434,7 +438,7 @@ asio::awaitable<tool_outcome> mcp_link::call(
     mcp_failure why{
         .what = mcp_failure::kind::unavailable, .detail = "there is no session with the server"
     };
-    // A second time only if the first session was over before the server took the call.
+    // Tries again only if the first session was over before the server took the call.
     for (int attempt = 0; attempt < 2; ++attempt) {
         const std::shared_ptr<mcp_client> client =
             co_await session_until(begun + settings_.reconnect_wait);

@@ -13,8 +13,8 @@
 
 namespace agui::runner {
 
-/// One MCP server of mcp_tools: its sessions, one after the other, and its tools in the registry.
-/// Used on its executor; the tools may be called on any.
+/// One MCP server of mcp_tools: its successive sessions, and its tools in the registry. Used on its
+/// executor; the tools may be called on any.
 class mcp_link : public std::enable_shared_from_this<mcp_link> {
 public:
     using clock_point = std::chrono::steady_clock::time_point;
@@ -24,14 +24,14 @@ public:
         logger& log
     );
 
-    /// Keeps up a session until stop(). To be called once.
+    /// Keeps a session open until stop(). Call it once.
     [[nodiscard]] boost::asio::awaitable<void> run();
     /// Returns once the first attempt to begin a session has succeeded or failed, or at `deadline`.
     [[nodiscard]] boost::asio::awaitable<void> wait_tried(clock_point deadline);
     /// Ends the session. Returns once run() has returned.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 
-    /// Calls one of the server's tools; with headers, in a session of its own.
+    /// Calls one of the server's tools. If there are headers, the call uses a session of its own.
     [[nodiscard]] boost::asio::awaitable<tool_outcome>
     call(std::string tool, boost::json::object arguments, mcp_server_settings::headers headers);
 
@@ -57,13 +57,13 @@ private:
     mcp_server_settings settings_;
     tool_registry& tools_;
     logger& log_;
-    boost::asio::steady_timer news_;     ///< Cancelled when something below changes.
-    std::shared_ptr<mcp_client> client_; ///< Of the session that is ready; null: there is none.
-    std::shared_ptr<mcp_client> latest_; ///< The same, also during the handshake.
-    std::set<std::shared_ptr<mcp_client>> own_; ///< Of calls with sessions of their own.
-    std::chrono::milliseconds pause_;           ///< How long to wait before the next session.
-    std::string reported_;                      ///< The last warning, which is not repeated.
-    mcp_tool_digests digests_;                  ///< Of the last list.
+    boost::asio::steady_timer news_;     ///< Cancelled when a member below changes.
+    std::shared_ptr<mcp_client> client_; ///< Client of the session that is ready; may be null.
+    std::shared_ptr<mcp_client> latest_; ///< Like client_, but set during the handshake, too.
+    std::set<std::shared_ptr<mcp_client>> own_; ///< Clients of calls with sessions of their own.
+    std::chrono::milliseconds pause_;           ///< Pause before the next session.
+    std::string reported_;                      ///< The last warning; it is not repeated.
+    mcp_tool_digests digests_;                  ///< Digests of the last list.
     bool wanted_ = false;                       ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;

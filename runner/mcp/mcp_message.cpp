@@ -24,27 +24,27 @@ namespace {
 
 constexpr std::string_view version = "2.0";
 
-// Below it, a double holds every integer.
+// Below this limit, a double holds every integer.
 constexpr double double_exact_max = 9'007'199'254'740'992.0;
 
 bool is_id(const json::value& value) noexcept {
     return value.is_string() || value.is_int64() || value.is_uint64();
 }
 
-/// The member; null if it is absent or null, as some serialisers write what is absent.
+/// The member, or null if it is absent or null: some serializers write absent members as null.
 json::value* present(json::object& message, std::string_view key) {
     json::value* const member = message.if_contains(key);
     return member == nullptr || member->is_null() ? nullptr : member;
 }
 
-/// Made with the body, not assigned to: that would copy it into other memory.
+/// Constructs the message with the body: an assignment would copy it into other memory.
 mcp_message with_body(json::object& body) { return {.body = std::move(body)}; }
 
 std::optional<mcp_message> read_call(json::object& message, const json::value& method) {
     if (!method.is_string() || !session::check_protocol_object(message)) {
         return std::nullopt;
     }
-    // In MCP, params always have named members; others count as absent.
+    // In MCP, params always have named members; other params count as absent.
     json::value* const params = present(message, "params");
     mcp_message read =
         params != nullptr && params->is_object() ? with_body(params->get_object()) : mcp_message();
@@ -76,13 +76,13 @@ void read_error(mcp_message& read, const json::value& error) {
 std::optional<mcp_message> read_answer(json::object& message) {
     const json::value* const id = present(message, "id");
     if (id == nullptr || !(is_id(*id) || read_mcp_id(*id))) {
-        return std::nullopt; // An error without an id belongs to no request.
+        return std::nullopt; // An error without an id answers no request.
     }
     mcp_message read;
     read.what = mcp_message::kind::malformed;
     read.answered = read_mcp_id(*id);
     if (!session::is_finite(message) || !session::check_protocol_object(message)) {
-        return read; // It could not be written again, or is no message that MCP defines.
+        return read; // The message cannot be written again, or MCP does not define it.
     }
     if (const json::value* const error = present(message, "error")) {
         read_error(read, *error);
@@ -152,7 +152,7 @@ private:
     bool is_id_ = false; ///< The last name at depth 1 was `id`.
 };
 
-/// In place of the messages of a text that there is no memory for.
+/// Replaces the messages of a text that does not fit into memory.
 mcp_messages without_memory(std::string_view text) {
     mcp_messages read;
     json_event_reader<answer_id_finder> reader(
@@ -182,7 +182,7 @@ std::optional<std::int64_t> read_mcp_id(const json::value& id) {
         return *number;
     }
     std::int64_t number = 0;
-    if (const double* const real = id.if_double()) { // Some languages know no other numbers: 1.0.
+    if (const double* const real = id.if_double()) { // Some languages have no other numbers: 1.0.
         number = *real > 0 && *real < double_exact_max ? static_cast<std::int64_t>(*real) : 0;
         return static_cast<double>(number) == *real ? std::optional(number) : std::nullopt;
     }
@@ -196,10 +196,10 @@ namespace {
 mcp_messages read_all(std::string_view text, const json_limits& limits) {
     mcp_messages read;
     result<json::value> value = parse_json(text, limits);
-    // A tool that cuts a text in two must not cost the call its answer.
+    // A server that cuts a text in two must not cost the call its answer.
     if (!value && value.error().code != errc::overloaded) {
         const std::string mended = with_well_formed_text(text);
-        if (mended != text) { // Otherwise it would be refused once more.
+        if (mended != text) { // If equal, it would be refused once more.
             value = parse_json(mended, limits);
         }
     }
@@ -224,7 +224,7 @@ mcp_messages read_all(std::string_view text, const json_limits& limits) {
         read.ignored = 1;
     } else {
         for (const json::value& each : *batch) {
-            // In memory of its own, because each may go to another thread.
+            // In its own memory, because each may go to another thread.
             json::value own(each, make_json_storage(limits.budget, limits.use));
             add(own);
         }

@@ -14,46 +14,46 @@
 
 namespace agui::runner {
 
-/// A message from an MCP server (JSON-RPC 2.0, as MCP restricts it). A member that is null counts
-/// as absent.
+/// A message from an MCP server (JSON-RPC 2.0, as MCP restricts it). Null members count as absent.
 struct mcp_message {
     enum class kind {
         request,
         notification,
         result,    ///< An answer.
-        error,     ///< An answer that says why there is no result.
+        error,     ///< An answer without a result, with the reason.
         malformed, ///< An answer with an id, but without a result or an error that MCP allows.
-        too_large, ///< An answer that the memory budget has no room for.
+        too_large, ///< The memory budget has no room for the answer.
     };
     kind what = kind::notification;
-    boost::json::value id = {}; ///< request: a string or an integer, which is sent back as it is.
-    /// result, error, malformed, too_large: the id of our request. nullopt: it is not an id of
+    /// For request: a string or an integer, which is sent back unchanged.
+    boost::json::value id = {};
+    /// For result, error, malformed and too_large: the id of our request; nullopt if the id is not
     /// ours.
     std::optional<std::int64_t> answered = {};
     std::string method = {};
-    boost::json::object body = {}; ///< The params (empty if there are none) or the result.
-    std::int64_t code = 0;         ///< error: its code.
-    std::string text = {};         ///< error: its text.
+    boost::json::object body = {}; ///< The params (may be empty) or the result.
+    std::int64_t code = 0;         ///< For error: its code.
+    std::string text = {};         ///< For error: its text.
 };
 
 struct mcp_messages {
     std::vector<mcp_message> messages;
-    std::size_t ignored = 0; ///< How many parts are no messages.
+    std::size_t ignored = 0; ///< Number of parts that are no messages.
 };
 
-/// The id of a request of ours, which some servers send back as a text, or as a real number.
-/// nullopt: it is none.
+/// The id of one of our requests, which some servers send back as a text or a real number; nullopt
+/// if it is not our id.
 [[nodiscard]] std::optional<std::int64_t> read_mcp_id(const boost::json::value& id);
 
-/// Reads one message, or a batch of them. What is no message is counted, but is no error: a server
-/// may print anything. Text that is not well-formed Unicode gets U+FFFD. `budget` counts the
-/// messages for as long as they live; it may be null.
+/// Reads one message or a batch. Other texts are counted but are no error, because a server may
+/// print anything. Ill-formed Unicode becomes U+FFFD. `budget`, which may be null, counts the
+/// messages for as long as they live.
 [[nodiscard]] mcp_messages
 read_mcp_messages(std::string_view text, memory_budget* budget = nullptr);
 
 [[nodiscard]] std::string
 write_mcp_request(std::int64_t id, std::string_view method, boost::json::object params);
-/// The message has no params if they are empty.
+/// Empty params are not sent.
 [[nodiscard]] std::string
 write_mcp_notification(std::string_view method, const boost::json::object& params);
 [[nodiscard]] std::string

@@ -31,7 +31,7 @@ class line_splitter {
 public:
     explicit line_splitter(std::size_t line_max) : line_max_(line_max) {}
 
-    /// False: a line is longer than the limit, or `take` returned false.
+    /// Returns false if a line exceeds the limit or `take` returned false.
     template <class Take>
     [[nodiscard]] bool feed(std::string_view bytes, const Take& take) {
         for (;;) {
@@ -60,10 +60,10 @@ public:
         }
     }
 
-    /// What a line that is not complete takes.
+    /// Memory of an incomplete line.
     [[nodiscard]] std::size_t kept() const noexcept { return partial_.capacity(); }
 
-    /// Drops what it holds.
+    /// Drops the incomplete line.
     void clear() { partial_.clear(); }
 
 private:
@@ -116,7 +116,7 @@ public:
         co_return std::nullopt; // The child reads messages in this order.
     }
 
-    // A pipe does not say what the child has read.
+    // A pipe does not tell how much the child has read.
     asio::awaitable<void> flush(std::chrono::steady_clock::time_point) override { co_return; }
 
     void forget(std::int64_t) override {}
@@ -139,7 +139,7 @@ private:
         asio::co_spawn(
             executor_,
             [](std::shared_ptr<mcp_stdio_channel> self, job run) -> asio::awaitable<void> {
-                // Not from inside the function that started it.
+                // Must not run inside the function that started it.
                 co_await asio::post(self->executor_, asio::use_awaitable);
                 co_await std::invoke(run, *self);
             }(shared_from_this(), what),
@@ -185,7 +185,7 @@ private:
         }
     }
 
-    /// Reads until the child has closed it or is gone: a full pipe would stop the child.
+    /// Reads until the child has closed it or is gone, because a full pipe would stop the child.
     asio::awaitable<void> read_errors() {
         line_splitter lines(mcp_stderr_line_max);
         std::vector<char> buffer(mcp_stderr_line_max);
@@ -241,7 +241,7 @@ private:
     mcp_stdio_settings settings_;
     secret_cutter cutter_;
     logger& log_;
-    receiver* receiver_ = nullptr; ///< Null once closed.
+    receiver* receiver_ = nullptr; ///< Null after close().
     std::unique_ptr<child_process> child_;
     std::deque<std::string> unsent_;
     std::size_t unsent_bytes_ = 0;

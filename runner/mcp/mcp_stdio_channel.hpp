@@ -17,11 +17,11 @@ namespace agui::runner {
 struct mcp_stdio_settings {
     std::string server; ///< Its name, for the log.
     child_command command;
-    std::vector<std::string> secrets; ///< Cut out of what the child says on standard error.
-    /// How long the child has to end by itself once its standard input is closed, and after
+    std::vector<std::string> secrets; ///< Cut out of the child's standard error.
+    /// How long the child may take to end after its standard input is closed, and again after
     /// SIGTERM.
     std::chrono::milliseconds grace{2'000};
-    memory_budget* budget = nullptr; ///< Counts what is kept of messages; null: nothing does.
+    memory_budget* budget = nullptr; ///< Counts the kept bytes of messages; may be null.
 };
 
 /// A channel to a process, which open() starts, with one message per line. The process's standard

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// The tools of the last list, and as many that have gone.
+/// The tools of the last list, and the same number of absent ones.
 constexpr std::size_t known_max = 2 * mcp_tools_max;
 
 } // namespace

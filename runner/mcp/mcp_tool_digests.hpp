@@ -9,15 +9,15 @@
 
 namespace agui::runner {
 
-/// SHA-256 of a tool's name, description and schema, as lower-case hexadecimal. The order of the
-/// schema's members does not count, so that it is the same after a restart of the server.
+/// SHA-256 of a tool's name, description and schema, in lower-case hexadecimal. It does not depend
+/// on the order of the schema's members, so a restart of the server does not change it.
 [[nodiscard]] std::string mcp_tool_digest(const mcp_tool& tool);
 
-/// The tools of a server, as digests. Detects tools whose description changed, also while they were
-/// absent from the list; 512 absent tools are remembered.
+/// Digests of a server's tools. Detects tools whose definition changed, even while they were absent
+/// from the list; 512 absent tools are remembered.
 class mcp_tool_digests {
 public:
-    /// The names of tools, sorted.
+    /// Names of tools, sorted.
     struct changes {
         std::vector<std::string> changed;
         std::vector<std::string> added;
@@ -28,12 +28,13 @@ public:
         }
     };
 
-    /// Takes a list. Returns how it differs from the one before; empty for the first one. A tool
-    /// that comes back is changed if it differs from what it was, else added. No two tools have the
-    /// same name.
+    /// Takes a list and returns its difference to the previous list; empty for the first one. A
+    /// tool that returns to the list counts as changed if it differs from its former definition,
+    /// else as added. Names must be unique.
     changes update(const std::vector<mcp_tool>& tools);
 
-    /// SHA-256 of the list, as lower-case hexadecimal. The order of the tools does not count.
+    /// SHA-256 of the list, in lower-case hexadecimal. It does not depend on the order of the
+    /// tools.
     [[nodiscard]] std::string digest() const;
 
 private:

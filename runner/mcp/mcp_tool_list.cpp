@@ -40,13 +40,13 @@ std::string description_of(const json::object& tool) {
     );
 }
 
-// Keywords of data, which must stay as it is.
+// Keywords whose values are data and must stay unchanged.
 constexpr std::array<std::string_view, 4> data_keywords{"const", "default", "enum", "examples"};
-// Keywords of maps from names to schemas.
+// Keywords whose values map names to schemas.
 constexpr std::array<std::string_view, 6> map_keywords{"$defs",        "definitions",
                                                        "dependencies", "dependentSchemas",
                                                        "properties",   "patternProperties"};
-// Keywords of text for people.
+// Keywords whose values are text for people.
 constexpr std::array<std::string_view, 3> text_keywords{"$comment", "description", "title"};
 
 void clean_schema(json::value& schema);
@@ -59,8 +59,8 @@ void clean_schemas(json::value& map) {
     }
 }
 
-/// Cleans the texts of a schema, or of each schema in a list, as the description of the tool.
-/// Recursive, but only as deep as a message may be nested.
+/// Cleans the texts of a schema, or of each schema in a list, like the tool's description. The
+/// recursion is limited by the nesting of a message.
 void clean_schema(json::value& schema) {
     if (json::array* const list = schema.if_array()) {
         std::ranges::for_each(*list, clean_schema);
@@ -94,8 +94,8 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     if (sound_text(name).empty() || name.size() > mcp_tool_name_bytes_max) {
         return std::nullopt;
     }
-    // Servers leave the schema of a tool without arguments out, or write null: model servers are
-    // sent tool_schema() of it.
+    // Servers omit the schema of a tool without arguments, or write null; model servers are sent
+    // tool_schema() of it.
     json::value* const given = tool->if_contains("inputSchema");
     json::object schema;
     if (given != nullptr && given->is_object()) {
@@ -125,7 +125,7 @@ std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
     if (text_of(cursor).size() <= mcp_cursor_bytes_max) {
         page.next_cursor = text_of(cursor);
     } else {
-        ++page.left_out; // At least one tool of the next page.
+        ++page.left_out; // The next page has at least one tool.
     }
     json::value* const listed = result.if_contains("tools");
     if (listed == nullptr || listed->is_null()) {

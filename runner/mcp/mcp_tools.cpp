@@ -38,7 +38,7 @@ asio::awaitable<void> mcp_tools::start(std::chrono::milliseconds wait) {
 }
 
 asio::awaitable<void> mcp_tools::stop() {
-    // All at the same time: each may take seconds.
+    // All at the same time, because each may take seconds.
     const auto left = std::make_shared<std::size_t>(links_.size());
     const auto done =
         std::make_shared<asio::steady_timer>(executor_, asio::steady_timer::time_point::max());

@@ -19,38 +19,38 @@ namespace agui::runner {
 
 class mcp_link;
 
-/// One MCP server: how its sessions are made and how long things may take.
+/// One MCP server: how to make its sessions, and its time limits.
 struct mcp_server_settings {
     mcp_client_settings client; ///< `client.server` is also part of the names of its tools.
     /// Makes a new channel for each session.
     std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor)> channel;
     using headers = std::vector<std::pair<std::string, std::string>>;
-    /// Names of headers of a run's request, in lower case. A call whose run has any of them is made
-    /// in a session of its own, which sends them and ends with the call: no caller's credentials
-    /// serve another call. The list of tools, and calls without such headers, use the server's
-    /// common session.
+    /// Header names of a run's request, in lower case. If a run has any of these headers, its call
+    /// uses a session of its own, which sends them and ends with the call, so that a caller's
+    /// credentials never serve another call. The list of tools, and calls without such headers, use
+    /// the server's common session.
     std::vector<std::string> pass_headers = {};
-    /// Makes the channel of such a session; needed with pass_headers.
+    /// Makes the channel of such a session. Required with pass_headers.
     std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor, headers)> own_channel =
         {};
-    /// The pause between two attempts to begin a session; it doubles up to reconnect_max.
+    /// Pause between two attempts to begin a session. It doubles up to reconnect_max.
     std::chrono::milliseconds reconnect_min{1'000};
     std::chrono::milliseconds reconnect_max{60'000};
-    /// How long a call waits for a session that is about to begin again.
+    /// How long a call waits for a session that is being renewed.
     std::chrono::milliseconds reconnect_wait{5'000};
-    /// The least time between two requests for the list of tools, if a server keeps saying that it
-    /// has changed.
+    /// Minimum time between two requests for the list of tools, for a server that keeps reporting
+    /// changes.
     std::chrono::milliseconds list_pause{1'000};
 };
 
-/// Keeps the tools of MCP servers in a registry: begins a session with each, lists its tools, lists
-/// them again when they change, and begins another session, after a growing pause, when one is
-/// over. The tools of a server that is gone stay registered, and their calls give error results,
-/// until a new list replaces them. Runs never fail because of a server, and nothing here throws
-/// because of one.
+/// Keeps the tools of MCP servers in a registry: begins a session with each server, lists its
+/// tools, lists them again when they change, and begins another session, after a growing pause,
+/// when one is over. The tools of an unreachable server stay registered, and their calls give error
+/// results, until a new list replaces them. A server's failure never fails a run and never causes
+/// an exception here.
 ///
 /// Used on one executor, which one thread runs; the tools may be called on any. `tools` and `log`
-/// must outlive it, and whatever is still under way after stop().
+/// must outlive this object and all operations that continue after stop().
 class mcp_tools {
 public:
     mcp_tools(
@@ -61,12 +61,12 @@ public:
     mcp_tools(const mcp_tools&) = delete;
     mcp_tools& operator=(const mcp_tools&) = delete;
 
-    /// To be called once, on the executor. Returns once each server was tried, or after `wait`;
-    /// then the others are tried further.
+    /// Call it once, on the executor. Returns once each server was tried, or after `wait`; the
+    /// remaining attempts then continue.
     [[nodiscard]] boost::asio::awaitable<void> start(std::chrono::milliseconds wait);
 
-    /// Ends all sessions; calls under way get error results. Returns within a few seconds, once the
-    /// servers that are processes are gone. On the executor, any number of times.
+    /// Ends all sessions; pending calls get error results. Returns within a few seconds, once all
+    /// server processes are gone. Call it on the executor, any number of times.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 
 private:

@@ -10,7 +10,7 @@ namespace agui::runner {
 
 namespace {
 
-// The same limit as of one event.
+// The limit of an event, too.
 constexpr std::size_t object_bytes_max = 16U << 20U;
 
 constexpr std::string_view end_mark = "[DONE]";
@@ -40,8 +40,8 @@ void openai_body::finish() {
     }
 }
 
-/// Blank lines may also be signs of life before a whole answer. False: more bytes are needed; these
-/// are kept.
+/// Chooses the form of the body. Blank lines may also be signs of life before a whole answer.
+/// Returns false, and keeps the bytes, if more are needed.
 bool openai_body::choose_form(std::string_view& bytes) {
     std::string_view rest = without_blank_begin(bytes);
     if (rest.starts_with(byte_order_mark)) {
@@ -56,7 +56,7 @@ bool openai_body::choose_form(std::string_view& bytes) {
     return true;
 }
 
-/// Bytes that are no part of an object: line ends, and perhaps the end mark.
+/// Skips bytes between objects: line ends, and perhaps the end mark.
 void openai_body::pass_over(std::string_view bytes) {
     between_.append(bytes);
     has_end_mark_ = has_end_mark_ || between_.find(end_mark) != std::string::npos;

@@ -8,10 +8,10 @@
 
 namespace agui::runner {
 
-/// Cuts the body of an answer, in bytes cut anywhere, into its parts: server-sent events, whose
-/// empty lines may be missing, or JSON objects that follow each other (newline-delimited JSON, or
-/// the one answer of a server that does not stream). The first byte decides; blanks and a byte
-/// order mark may come before it.
+/// Splits the body of an answer, in bytes cut anywhere, into its parts. These are server-sent
+/// events, whose empty lines may be missing, or consecutive JSON objects (newline-delimited JSON,
+/// or the one answer of a server that does not stream). The first byte decides; blanks and a byte
+/// order mark may precede it.
 class openai_body final : private sse_parser::handler {
 public:
     /// Receives the parts in order; views are valid during the call.
@@ -22,25 +22,25 @@ public:
         virtual void on_object(std::string_view text) = 0;
     };
 
-    /// `to` must outlive it.
+    /// `to` must outlive this object.
     explicit openai_body(reader& to) : to_(to), events_(*this) {}
 
-    /// Returns what is wrong with the body, a literal; empty: nothing.
+    /// Returns the mistake of the body, a literal; empty if there is none.
     [[nodiscard]] std::string_view feed(std::string_view bytes);
 
-    /// The body has ended: delivers an event that lacks its empty line.
+    /// Ends the body and delivers an event that lacks its empty line.
     void finish();
 
-    /// What a part that is not complete takes, in its copies.
+    /// Memory of an incomplete part, with its copies.
     [[nodiscard]] std::size_t kept() const noexcept {
         return partial_.capacity() + 2 * events_.kept();
     }
 
-    /// True if the body consists of objects.
+    /// True if the body consists of JSON objects.
     [[nodiscard]] bool has_objects() const noexcept { return form_ == form::objects; }
-    /// True if the last object is not whole.
+    /// True if the last object is incomplete.
     [[nodiscard]] bool is_cut() const noexcept { return has_objects() && !partial_.empty(); }
-    /// True if `[DONE]` has come between or after objects.
+    /// True if `[DONE]` came between or after objects.
     [[nodiscard]] bool has_end_mark() const noexcept { return has_end_mark_; }
 
 private:
@@ -57,10 +57,10 @@ private:
 
     reader& to_;
     sse_parser events_;
-    object_text data_; ///< Data of the event so far, where the parser has asked about it.
+    object_text data_; ///< Data of the current event, as far as the parser asked about it.
     form form_ = form::unknown;
-    std::string partial_; ///< The start of an object, or of a body whose form is not known.
-    std::string between_; ///< The last bytes that were passed over, less than an end mark.
+    std::string partial_; ///< Start of an object, or of a body of still unknown form.
+    std::string between_; ///< The last skipped bytes, fewer than the end mark has.
     bool has_end_mark_ = false;
     json_brackets brackets_;
 };

@@ -28,15 +28,15 @@ namespace {
 
 namespace json = boost::json;
 
-// How much is kept of a line that is neither a chunk nor an error: enough to recognise it.
+// Kept length of a line that is neither a chunk nor an error: enough to recognize it.
 constexpr std::size_t noise_bytes_max = 200;
 
-// Two chunks of the largest size: nobody reads on for long while chunks wait.
+// Two chunks of the largest size: the body is not read for long while chunks wait.
 constexpr std::size_t waiting_bytes_max = 32U << 20U;
 
 constexpr std::string_view end_word = "[DONE]";
 
-/// The `code` of an error if it is a number, maybe as a text.
+/// The `code` of an error if it is a number, perhaps written as a text.
 std::optional<std::int64_t> status_in(const json::object& error) noexcept {
     const json::value* const code = error.if_contains("code");
     const std::string_view text = text_of(code);
@@ -77,22 +77,22 @@ struct openai_decoder::state final : openai_body::reader {
     std::string provider_name;
     openai_body body;
     openai_message_reader message;
-    std::vector<std::string> waiting; ///< A large chunk, and those that have come since.
+    std::vector<std::string> waiting; ///< A large chunk and all chunks that came after it.
     std::size_t waiting_bytes = 0;
-    std::vector<parsed_large_json> parsed; ///< Of those that waited.
+    std::vector<parsed_large_json> parsed; ///< Parsed from `waiting`.
     std::string noise;                     ///< The first line that is neither a chunk nor an error.
-    std::size_t chunks = 0;                ///< Of the dialect.
-    bool answered = false;                 ///< Something of the dialect was seen.
+    std::size_t chunks = 0;                ///< Number of chunks of the dialect.
+    bool answered = false;                 ///< Some part of the dialect came.
     bool end_marker = false;               ///< `[DONE]`, or the end of a whole answer.
     bool whole_answer = false; ///< The body is an object that holds the message, not its deltas.
     bool torn = false;         ///< The current chunk was cut in the middle of a character.
-    bool ended =
-        false; ///< The body has ended: an event delivered after that lacked its empty line.
+    bool ended = false; ///< The body has ended. An event that comes later lacked its empty line.
     std::string unknown_reason;
     bool usage_at_end = false; ///< Usage came with the finish_reason or after it.
     std::optional<finish_reason> reason;
-    std::string native_reason; ///< Of a server that translates the reasons of others.
-    // Apart, because a stream that goes on has neither.
+    /// Reason of the model's server, if another server translates the reasons.
+    std::string native_reason;
+    // Allocated separately, because a running stream has neither.
     std::unique_ptr<token_usage> usage;
     std::unique_ptr<model_failure> failure;
 };
@@ -124,7 +124,7 @@ bool openai_decoder::complete() const noexcept { return state_->reason && state_
 bool openai_decoder::failed() const noexcept { return state_->failure != nullptr; }
 
 bool openai_decoder::begun() const noexcept {
-    // An object that is not whole may be the whole answer, as long as it is the first.
+    // If the first object is incomplete, it may be the whole answer.
     return state_->message.begun() || (state_->body.is_cut() && state_->chunks == 0);
 }
 
@@ -141,7 +141,7 @@ std::size_t openai_decoder::large() const noexcept { return state_->waiting_byte
 void openai_decoder::parse_large(memory_budget* budget) {
     for (std::string& text : std::exchange(state_->waiting, {})) {
         state_->parsed.push_back(parse_large_json(text, budget));
-        std::string().swap(text); // Before the next one is parsed.
+        std::string().swap(text); // Freed before the next one is parsed.
     }
     state_->waiting_bytes = 0;
 }
@@ -205,7 +205,7 @@ void openai_decoder::state::end_body() {
     }
 }
 
-/// The steps that need the end of the body.
+/// Takes the steps that need the end of the body.
 void openai_decoder::state::settle() {
     if (failure) {
         return;
@@ -213,8 +213,8 @@ void openai_decoder::state::settle() {
     answered = answered || body.is_cut();
     end_marker = end_marker || ((whole_answer || body.has_end_mark()) && !body.is_cut());
     message.end_text();
-    // The end marker without a finish_reason: some servers leave it null throughout. An incomplete
-    // call cannot be told from a cut one.
+    // An end marker without a finish_reason is accepted, because some servers leave it null
+    // throughout. An incomplete call cannot be told from a cut one.
     if (!reason && end_marker && answered && message.calls().none_cut()) {
         reason = finish_reason::stop;
     }
@@ -222,7 +222,7 @@ void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
-    // An unknown name may mean anything; an incomplete call shows that it was a cut.
+    // An unknown name may mean anything; an incomplete call shows that the answer was cut.
     if (!unknown_reason.empty() && reason == finish_reason::stop && !message.calls().all_whole()) {
         reason = finish_reason::length;
     }
@@ -243,8 +243,8 @@ void openai_decoder::state::fail(std::string detail, std::string upstream) {
     }
 }
 
-/// An error in the place of an answer. Gateways of model servers give the status with which the
-/// model server has refused the request in its `code`.
+/// Reports an error in place of an answer. Gateways of model servers put into `code` the status
+/// with which the model server refused the request.
 void openai_decoder::state::report(const json::value& error) {
     fail("the answer holds an error", error_text(error));
     const json::object* const object = error.if_object();
@@ -278,7 +278,7 @@ void openai_decoder::state::on_event(std::string_view name, std::string_view dat
         return;
     }
     if (data.front() != '{') {
-        // `ping` and the like. If nothing else comes, it is reported.
+        // Such as `ping`. It is reported if no other data comes.
         if (noise.empty()) {
             noise = to_utf8(data.substr(0, noise_bytes_max));
         }
@@ -290,7 +290,7 @@ void openai_decoder::state::on_event(std::string_view name, std::string_view dat
 void openai_decoder::state::on_object(std::string_view text) {
     if (!failure) {
         chunk_text(text);
-        // The thread would hold the megabytes of an answer until its next chunk.
+        // Otherwise the thread would hold the megabytes of an answer until its next chunk.
         drop_json_scratch();
     }
 }
@@ -355,7 +355,7 @@ void openai_decoder::state::chunk(const json::value& value) {
     count(ollama == nullptr ? nullptr : object);
 }
 
-/// Counts of which a part comes first and another later are of one answer.
+/// Merges counts that arrive in several parts for one answer.
 void openai_decoder::state::count(const json::object* source) {
     std::optional<token_usage> read =
         source == nullptr ? std::nullopt : read_usage(*source, provider_name, model);
@@ -375,7 +375,8 @@ void openai_decoder::state::choice(const json::object& value) {
     };
     const auto [index, part, whole_message, end, native, use] = members_of(value, names);
     if (integer_of(index).value_or(0) != 0) {
-        return; // One answer was asked for; a server that sends more alternatives would mix them.
+        // One answer was requested. Further alternatives of a server would be mixed into it.
+        return;
     }
     const json::object* inner_use = nullptr;
     if (object_of(part) != nullptr) {
@@ -395,8 +396,8 @@ void openai_decoder::state::choice(const json::object& value) {
     count(object_of(use));
 }
 
-/// Gateways of model servers translate reasons that they do not know to "stop". Of an answer that
-/// says something that is as good; one that says nothing ended for its real reason.
+/// Gateways of model servers translate unknown reasons to "stop". For an answer that says something
+/// that is good enough; an answer that says nothing ended for its native reason.
 void openai_decoder::state::finish_as_native() {
     if (reason != finish_reason::stop || message.says_something() || native_reason.empty()) {
         return;

@@ -21,10 +21,10 @@ namespace {
 namespace json = boost::json;
 
 /// The name of the member that limits the answer's length. OpenAI's newer models refuse
-/// `max_tokens` (400) and all of them take `max_completion_tokens`; several compatible servers
+/// `max_tokens` (400), and all of them accept `max_completion_tokens`. Several compatible servers
 /// silently ignore the latter (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer
-/// unlimited, and all know `max_tokens`. So the newer name goes only to models with a name of
-/// OpenAI's. `extra_body` can override this.
+/// unlimited, and all know `max_tokens`. So only models with one of OpenAI's names get the newer
+/// member. `extra_body` can override this.
 std::string_view output_limit_member(std::string_view model) {
     if (const std::size_t slash = model.rfind('/'); slash != std::string_view::npos) {
         model.remove_prefix(slash + 1);
@@ -34,7 +34,7 @@ std::string_view output_limit_member(std::string_view model) {
     }
     const bool o_series =
         model.size() >= 2 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9';
-    // gpt-oss has open weights: others serve it.
+    // gpt-oss has open weights, so other servers offer it.
     const bool gpt = model.starts_with("gpt-") && !model.starts_with("gpt-oss");
     return o_series || gpt || model.starts_with("chatgpt-") ? "max_completion_tokens"
                                                             : "max_tokens";
@@ -61,7 +61,7 @@ private:
     const bool thinking_off_ = needs_thinking_off(request_, settings_);
 };
 
-/// Begins a top-level member; false if `extra_body` replaces or, with null, removes it.
+/// Begins a top-level member. Returns false if `extra_body` replaces it or, with null, removes it.
 bool request_writer::member(std::string_view name) {
     if (settings_.extra_body.contains(name)) {
         return false;
@@ -124,7 +124,7 @@ std::string request_writer::write() {
 
 void request_writer::parameters() {
     const model_parameters& given = request_.parameters;
-    // The shortest text that reads back as the same number. A number that JSON cannot express is
+    // The shortest text that reads back as the same number. Numbers that JSON cannot express are
     // left out.
     if (given.temperature && std::isfinite(*given.temperature) && member("temperature")) {
         std::array<char, 32> digits{};
@@ -153,13 +153,13 @@ void request_writer::tools() {
                 append_json_string(out_, tool.description);
             }
             out_.append(R"(,"parameters":)");
-            // Optional in the dialect, but not in every chat template of compatible servers.
+            // Optional in the dialect, but required by some chat templates of compatible servers.
             out_.append(json::serialize(tool_schema(tool.parameters)));
             out_.append("}}");
         }
         out_.push_back(']');
     }
-    // Both are refused by servers when no tools are offered, so they are written here.
+    // Written here, because servers refuse both if no tools are offered.
     if (request_.parameters.tool_choice && member("tool_choice")) {
         switch (request_.parameters.tool_choice->kind) {
         case tool_choice::mode::automatic:

@@ -7,9 +7,8 @@
 
 namespace agui::runner {
 
-/// OpenAI Chat Completions (platform.openai.com/docs/api-reference/chat), as compatible servers
-/// speak it: POST /chat/completions, answered with server-sent events. The key is the endpoint's
-/// business.
+/// OpenAI Chat Completions (platform.openai.com/docs/api-reference/chat) as compatible servers
+/// speak it: POST /chat/completions, answered with server-sent events. The endpoint adds the key.
 [[nodiscard]] std::unique_ptr<model_dialect> make_openai_dialect(openai_settings settings);
 
 } // namespace agui::runner

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Limit of all opaque data of one answer: models sign some kilobytes of reasoning, which is stored
+// Limit of all opaque data of one answer. Models sign some kilobytes of reasoning, which is stored
 // and sent again.
 constexpr std::size_t details_bytes_max = 1U << 20U;
 
@@ -28,9 +28,9 @@ struct named_reason {
     finish_class what;
 };
 
-// OpenAI's own are the first line of each group. The rest, with the servers that send them: Mistral
-// (model_length), Together and TGI (eos, eos_token, stop_sequence), proxies in front of Anthropic
-// and Bedrock (end_turn, tool_use, max_tokens, refusal, guardrail_intervened,
+// OpenAI's own names are the first line of each group. The others, with the servers that send them:
+// Mistral (model_length), Together and TGI (eos, eos_token, stop_sequence), proxies in front of
+// Anthropic and Bedrock (end_turn, tool_use, max_tokens, refusal, guardrail_intervened,
 // model_context_window_exceeded) and of Gemini (safety, recitation, …, malformed_function_call),
 // Cohere (complete, error_toxic), Zhipu (sensitive, network_error), DeepSeek
 // (insufficient_system_resource), vLLM (abort, repetition).
@@ -82,8 +82,8 @@ constexpr std::array reasons = {
 
 using names = std::initializer_list<std::string_view>;
 
-// OpenAI's own names come first. The rest, with the servers that use them: Anthropic and OpenAI's
-// other API (input_tokens, output_tokens, cache_read_input_tokens, …), Bedrock and what is written
+// OpenAI's own names come first. The others, with the servers that use them: Anthropic and OpenAI's
+// other API (input_tokens, output_tokens, cache_read_input_tokens, …), Bedrock and servers written
 // in JavaScript (the same in camelCase), Gemini (promptTokenCount, candidatesTokenCount, …), Ollama
 // (prompt_eval_count, eval_count), DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens).
 // Names are compared without underscores and without regard to case.
@@ -117,7 +117,7 @@ bool is_name(std::string_view key, std::string_view plain) noexcept {
     return at == plain.size();
 }
 
-/// The first of the names that is there with a value.
+/// The first of the names whose member has a value.
 const json::value* member_named(const json::object& object, names wanted) noexcept {
     for (const std::string_view name : wanted) {
         for (const auto& member : object) {
@@ -204,7 +204,7 @@ read_usage(const json::object& source, std::string_view provider, std::string_vi
     if (const json::object* const details = object_of(member_named(source, input_details))) {
         usage.cached_input_tokens = count_named(*details, cached_names);
     } else if (usage.input_tokens && member_named(source, {"inputtokens"}) != nullptr) {
-        // Anthropic and Bedrock do not count cached tokens among those of the input.
+        // Anthropic and Bedrock do not include cached tokens in the input tokens.
         *usage.input_tokens +=
             usage.cached_input_tokens.value_or(0) + usage.cache_write_input_tokens.value_or(0);
     }
@@ -246,7 +246,7 @@ void reasoning_details::add(const json::array& pieces) {
     }
 }
 
-/// Text and summaries arrive in pieces with the block's number; the last piece has the signature.
+/// Text and summaries arrive in pieces with the block's number. The last piece has the signature.
 void reasoning_details::add(const json::object& piece) {
     const std::string_view type = string_in(piece, "type");
     const bool in_pieces = type == "reasoning.text" || type == "reasoning.summary";

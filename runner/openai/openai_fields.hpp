@@ -15,42 +15,43 @@ namespace agui::runner {
 
 // Reads members of a Chat Completions answer as compatible servers write them.
 
-/// An integer, or a double with an integer value; nullopt for anything else, including null.
+/// An integer, or a double with an integer value; nullopt for any other value, including null.
 [[nodiscard]] std::optional<std::int64_t> integer_of(const boost::json::value* member) noexcept;
 
 /// The meaning of a `finish_reason`.
 enum class finish_class {
     stop,
     tool_calls,
-    length,         ///< A limit: of the request, of the model, of the server.
-    content_filter, ///< A filter, or the provider's rules.
+    length,         ///< A limit of the request, of the model or of the server.
+    content_filter, ///< A filter or a rule of the provider.
     failed,         ///< The server failed.
-    unknown,        ///< A name that is not in the table.
+    unknown,        ///< The name is not in the table.
 };
 
-/// Names are compared without regard to case. The servers that send each: openai_fields.cpp.
+/// Ignores case. openai_fields.cpp lists the servers that send each name.
 [[nodiscard]] finish_class classify_finish_reason(std::string_view name);
 
-/// True for values that servers put into `error` when there is no error.
+/// True for values that servers put into `error` although there is no error.
 [[nodiscard]] bool says_nothing(const boost::json::value& error) noexcept;
 
-/// The text of an error object; for the log, at most error_text_max bytes.
+/// The text of an error object, for the log, at most error_text_max bytes.
 [[nodiscard]] std::string error_text(const boost::json::value& error);
 
-/// The counts of an answer, under any of the names that servers give them (openai_fields.cpp);
-/// nullopt if it has none.
+/// The counts of an answer, under any of the servers' names for them (openai_fields.cpp); nullopt
+/// if it has none.
 [[nodiscard]] std::optional<token_usage>
 read_usage(const boost::json::object& source, std::string_view provider, std::string_view model);
 
 /// Takes the counts that `usage` lacks from an earlier report of the same answer.
 void keep_counts(token_usage& usage, const token_usage& earlier);
 
-/// `reasoning_details` as it must be sent back: the streamed pieces, those of one block joined.
+/// Collects `reasoning_details` as they must be sent back: the streamed pieces of each block are
+/// joined.
 class reasoning_details {
 public:
-    /// Adds the array of one chunk. If all of them would exceed a megabyte, or one cannot be
-    /// written again (an infinite number), everything is dropped: servers refuse a part of a signed
-    /// block.
+    /// Adds the array of one chunk. If the total would exceed a megabyte, or a piece cannot be
+    /// written again (an infinite number), all pieces are dropped, because servers refuse a part of
+    /// a signed block.
     void add(const boost::json::array& pieces);
     [[nodiscard]] const boost::json::array& blocks() const noexcept { return blocks_; }
 

@@ -18,12 +18,12 @@ using session::media_part;
 using kind = media_part::kind;
 using source = media_part::source;
 
-/// `format` of input_audio, which allows only these two.
+/// `format` of input_audio, which allows only these two values.
 std::string_view audio_format(std::string_view mime_type) noexcept {
     return mime_type == "audio/wav" ? "wav" : mime_type == "audio/mpeg" ? "mp3" : "";
 }
 
-/// `data:` carries its bytes, and nothing is fetched, so it needs no permission.
+/// A `data:` URL carries its bytes and nothing is fetched, so it needs no permission.
 bool url_allowed(std::string_view url, const std::vector<std::string>& schemes) {
     const std::size_t colon = url.find(':');
     if (colon == std::string_view::npos) {

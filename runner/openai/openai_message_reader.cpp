@@ -23,17 +23,17 @@ namespace json = boost::json;
 // Limit of the data to be sent back with the turn: a signature has some kilobytes.
 constexpr std::size_t extra_bytes_max = 1U << 20U;
 
-// Each stretch of reasoning is a message of its own, which costs eight events with the text after
-// it, and a place in the thread. Models think a few dozen times in an answer.
+// Each stretch of reasoning is a message of its own, which costs eight events together with the
+// text after it, and a place in the thread. Models think a few dozen times in an answer.
 constexpr std::uint32_t changes_max = 1000;
 
-/// An object that is stored and sent back. Null if it cannot be written again unchanged.
+/// An object to be stored and sent back, or null if it cannot be written again unchanged.
 const json::object* kept_object(const json::value* member) noexcept {
     const json::object* const object = object_of(member);
     return object != nullptr && session::is_finite(*member) ? object : nullptr;
 }
 
-/// The value with U+FFFD in place of what is not UTF-8, and the halves of characters joined.
+/// The value with U+FFFD in place of invalid UTF-8, and with joined halves of characters.
 json::value in_utf8(const json::value& torn) {
     result<json::value> whole = parse_json(to_utf8(json::serialize(torn)));
     return whole ? std::move(*whole) : json::value();
@@ -69,7 +69,7 @@ std::string_view describe(tool_call_assembler::status status) noexcept {
 
 } // namespace
 
-/// Some servers end a stream with the whole message: it repeats what was streamed.
+/// Some servers end a stream with the whole message, which repeats the deltas.
 const json::object*
 openai_message_reader::read(const json::object& value, bool whole_message, bool torn) {
     torn_ = torn;
@@ -112,14 +112,14 @@ openai_message_reader::read(const json::object& value, bool whole_message, bool 
     }
     if (const json::object* const function = object_of(function_call);
         function != nullptr && !repeats_calls) {
-        // The dialect before parallel calls: the function object alone, at most one.
+        // The dialect before parallel calls had the function object alone, at most one.
         tool_call({{"index", 0}, {"function", *function}}, std::nullopt);
     }
     return object_of(usage);
 }
 
-/// Several names for the same thing; servers that send two send the same text in both. The name is
-/// kept, because the server expects its reasoning back under it.
+/// Reads reasoning under one of its several names; servers that send two send the same text in
+/// both. The name is kept, because the server expects its reasoning back under it.
 void openai_message_reader::reasoning(const std::array<const json::value*, 4>& members) {
     static constexpr std::array<std::string_view, 4> names = {
         "reasoning_content", "reasoning", "reasoning_text", "thinking"
@@ -165,7 +165,7 @@ void openai_message_reader::details(const json::array* pieces) {
     }
 }
 
-/// A string, or a list of parts as Mistral's servers send, or one part.
+/// The content is a string, a list of parts (Mistral's servers), or one part.
 void openai_message_reader::content(const json::value& value) {
     if (const json::string* const text = value.if_string()) {
         say(std::string_view(text->data(), text->size()));
@@ -261,7 +261,7 @@ void openai_message_reader::pass_reasoning(std::string_view text) {
     }
 }
 
-/// False: text and reasoning have followed each other too often.
+/// Returns false if text and reasoning alternated too often.
 bool openai_message_reader::may_tell(bool is_text) {
     if (std::exchange(tells_text_, is_text) != is_text) {
         ++changes_;
@@ -273,7 +273,7 @@ bool openai_message_reader::may_tell(bool is_text) {
     return may;
 }
 
-/// The rest of a split character will not come any more.
+/// Ends a split character whose rest will not come.
 void openai_message_reader::end_half(
     utf8_joiner& half, void (openai_message_reader::*pass)(std::string_view)
 ) {
@@ -305,7 +305,7 @@ void openai_message_reader::tool_call(
     if (!problem_.empty()) {
         return;
     }
-    // Text may continue after the call, thoughts before it are over.
+    // Text may continue after the call, but earlier thoughts are over.
     end_half(reasoning_half_, &openai_message_reader::pass_reasoning);
     if (tags_ != nullptr) {
         std::string text;

@@ -18,11 +18,11 @@
 
 namespace agui::runner {
 
-/// What an answer says: its deltas, or its whole message, passed on to a model_sink as text,
+/// Reads the deltas of an answer, or its whole message, and passes them on to a model_sink as text,
 /// reasoning and calls, in valid UTF-8. For one answer; the sink must outlive it.
 class openai_message_reader {
 public:
-    /// `reasoning_tag`: as openai_settings::reasoning_tags.
+    /// `reasoning_tag` is openai_settings::reasoning_tags.
     openai_message_reader(model_sink& sink, std::string_view reasoning_tag)
         : sink_(sink),
           calls_(sink),
@@ -32,26 +32,27 @@ public:
     openai_message_reader(const openai_message_reader&) = delete;
     openai_message_reader& operator=(const openai_message_reader&) = delete;
 
-    /// A `delta`, or with `whole_message` a `message`, which may repeat what was streamed. `torn`:
-    /// its chunk was cut in the middle of a character. Returns the usage that it holds, or null.
+    /// Reads a `delta`, or with `whole_message` a `message`, which may repeat the streamed deltas.
+    /// `torn` means that the chunk was cut in the middle of a character. Returns the usage that it
+    /// holds, or null.
     const boost::json::object*
     read(const boost::json::object& value, bool whole_message, bool torn);
 
-    /// No more text will come: passes on what was held back of it.
+    /// Ends the text and passes on its held-back rest.
     void end_text();
-    /// No more calls will come; `complete`: none was cut. `explained`: the answer was cut, which
-    /// explains a call without a name.
+    /// Ends the calls. `complete` means that no call was cut. `explained` means that the answer was
+    /// cut, which explains a call without a name.
     void end_calls(bool complete, bool explained);
-    /// Passes on what the server wants sent back with the turn. Last.
+    /// Passes on the data that the server wants sent back with the turn. Call it last.
     void hand_over_data();
 
-    /// True if text, reasoning or a call has come.
+    /// True if text, reasoning or a call came.
     [[nodiscard]] bool begun() const noexcept { return said_ || thought_ || calls_.any(); }
-    /// True if text that is not blank, or a call, has come.
+    /// True if a call or text that is not blank came.
     [[nodiscard]] bool says_something() const noexcept { return spoken_ || calls_.any(); }
     [[nodiscard]] const tool_call_assembler& calls() const noexcept { return calls_; }
-    /// Why the answer cannot be used; a literal, empty: it can. Nothing of a call is passed on
-    /// after that.
+    /// Why the answer cannot be used, a literal; empty if it can. No part of a call is passed on
+    /// after a problem.
     [[nodiscard]] std::string_view problem() const noexcept { return problem_; }
 
 private:
@@ -77,18 +78,19 @@ private:
     std::string_view problem_;
     bool torn_ = false;
     bool said_ = false;
-    bool spoken_ = false; ///< Some text was not blank.
+    bool spoken_ = false; ///< Some text that is not blank came.
     bool thought_ = false;
-    bool tells_text_ = false;         ///< The last delta was text.
-    std::uint32_t changes_ = 0;       ///< Between text and reasoning.
-    bool told_plainly_ = false;       ///< Reasoning has come under one of its plain names.
-    std::string_view reasoning_name_; ///< Of the member, or the tag. Outlives this object's use.
-    std::unique_ptr<tagged_thoughts> tags_; ///< Null without the setting.
+    bool tells_text_ = false;   ///< The last delta was text.
+    std::uint32_t changes_ = 0; ///< Changes between text and reasoning.
+    bool told_plainly_ = false; ///< Reasoning came under one of its plain names.
+    /// Name of the member, or the tag. Outlives this object's use.
+    std::string_view reasoning_name_;
+    std::unique_ptr<tagged_thoughts> tags_; ///< Null if the setting is empty.
     utf8_joiner text_half_;
     utf8_joiner reasoning_half_;
     reasoning_details details_;
-    bool details_torn_ = false;        ///< Some piece was cut in the middle of a character.
-    boost::json::value extra_content_; ///< Of the turn; null: none.
+    bool details_torn_ = false;        ///< A piece was cut in the middle of a character.
+    boost::json::value extra_content_; ///< Data of the turn; may be null.
 };
 
 } // namespace agui::runner

@@ -24,7 +24,7 @@ namespace json = boost::json;
 using session::message;
 using session::role;
 
-/// What Google's documentation gives for calls that Gemini has not made.
+/// Google's documented placeholder for calls that Gemini did not make.
 constexpr std::string_view signature_placeholder =
     R"(,"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}})";
 
@@ -112,7 +112,7 @@ void message_writer::write() {
             reasoning_ += session::text_of(each->content);
             break;
         case role::activity:
-            break; // For people, not for models.
+            break; // For people only.
         }
     }
     out_.push_back(']');
@@ -125,8 +125,8 @@ void message_writer::system(std::string_view text) {
     out_.push_back('}');
 }
 
-/// A string, which every server accepts, if the content is only text; otherwise a list of parts.
-/// Text parts of white space are left out, since servers refuse them.
+/// Writes a string, which every server accepts, if the content is only text; otherwise a list of
+/// parts. Blank text parts are left out, because servers refuse them.
 void message_writer::user_content(const session::content& content) {
     std::string_view text = empty_message_text;
     if (const auto* const whole = std::get_if<std::string>(&content)) {
@@ -170,10 +170,9 @@ bool message_writer::part(const json::object& value, std::string_view separator)
     return true;
 }
 
-/// A message that only calls tools has `"content":null`: the form in which OpenAI's own server
-/// returns such a message, and therefore what most clients echo and most servers are tested with.
-/// Some refuse an empty string (empty text blocks of Bedrock, MiniMax) or one of white space,
-/// others a missing member.
+/// A message that only calls tools has `"content":null`. OpenAI's own server returns such messages
+/// in this form, so most clients echo it and most servers are tested with it. Some servers refuse
+/// an empty string (empty text blocks of Bedrock, MiniMax) or a blank one, others a missing member.
 void message_writer::assistant(const message& value) {
     begin_message("assistant");
     out_.append(R"(,"content":)");
@@ -200,7 +199,7 @@ void message_writer::assistant(const message& value) {
 void message_writer::calls(const message& value, const session::turn_origin* origin) {
     out_.append(R"(,"tool_calls":)");
     char separator = '[';
-    // Gemini signs the first of parallel calls, and checks that one.
+    // Gemini signs the first of parallel calls and checks only that one.
     bool wants_signature = settings_.variant == openai_variant::gemini;
     for (const session::tool_call& call : value.tool_calls) {
         out_.push_back(separator);

@@ -7,11 +7,11 @@
 
 namespace agui::runner {
 
-/// The server would refuse the messages of this request if it were to think about them.
+/// True if the server would refuse the messages of this request in its thinking mode.
 [[nodiscard]] bool
 needs_thinking_off(const model_request& request, const openai_settings& settings);
 
-/// Appends the value of the member `messages`. `names` is made of the request's tools.
+/// Appends the value of the member `messages`. `names` must be made of the request's tools.
 void append_messages(
     std::string& out, const model_request& request, const openai_settings& settings,
     const tool_names& names

@@ -15,7 +15,7 @@ using session::role;
 
 namespace {
 
-/// True for the name of a member that holds reasoning. "content" and tags are none.
+/// True for the name of a member that holds reasoning, unlike "content" and tags.
 bool is_reasoning_member(std::string_view name) noexcept {
     return name == "reasoning_content" || name == "reasoning" || name == "reasoning_text" ||
            name == "thinking";
@@ -50,9 +50,9 @@ bool lacks_reasoning(const std::vector<const message*>& messages, const model_re
     return false;
 }
 
-// DeepSeek and Kimi refuse a turn with calls without its reasoning; the reasoning of other turns is
-// ignored. OpenRouter passes the blocks on to providers that check their signatures (they repeat
-// the plain text), Gemini requires its signatures.
+// DeepSeek and Kimi refuse a turn with calls without its reasoning, and ignore the reasoning of
+// other turns. OpenRouter passes the blocks on to providers that check their signatures (the blocks
+// repeat the plain text). Gemini requires its signatures.
 void append_sent_back(
     std::string& out, const session::turn_origin& origin, std::string_view reasoning,
     bool with_reasoning

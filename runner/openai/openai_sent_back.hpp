@@ -9,10 +9,10 @@
 
 namespace agui::runner {
 
-// What a model server wants to get back with its own answers: the data that came with them.
+// Data that came with a model server's answers and that it wants sent back with them.
 
-/// Null if the answer is not from this provider and model, or nothing was noted about it. Lives as
-/// long as the message.
+/// Null if the answer is not from this provider and model, or has no origin. Lives as long as the
+/// message.
 [[nodiscard]] const session::turn_origin*
 own_origin(const session::message& value, const model_request& asked) noexcept;
 
@@ -20,21 +20,21 @@ own_origin(const session::message& value, const model_request& asked) noexcept;
 [[nodiscard]] bool
 lacks_reasoning(const std::vector<const session::message*>& messages, const model_request& asked);
 
-/// Appends the members that go back with an answer. `reasoning` is the text of its thoughts; it is
-/// sent if `with_reasoning`, where the server has no blocks of its own for it.
+/// Appends the members to be sent back with an answer. `reasoning` is the text of its thoughts. It
+/// is sent if `with_reasoning` is true and the server has no reasoning blocks of its own.
 void append_sent_back(
     std::string& out, const session::turn_origin& origin, std::string_view reasoning,
     bool with_reasoning
 );
 
-/// Appends the content of an answer that had its reasoning inside the content, as Mistral's parts
-/// or between tags. False: it had none there, and nothing was appended.
+/// Appends the content of an answer whose reasoning was inside the content, in parts (Mistral) or
+/// between tags. Returns false, and appends nothing, for any other answer.
 [[nodiscard]] bool append_thoughts_in_content(
     std::string& out, const session::turn_origin& origin, const std::string& reasoning,
     const std::string& text
 );
 
-/// Appends the members that go back with a call of the answer; false if there are none.
+/// Appends the members to be sent back with a call of the answer; returns false if there are none.
 [[nodiscard]] bool append_sent_back(
     std::string& out, const session::turn_origin& origin, const session::tool_call& call
 );

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 32;
 
-// So many blanks are held to learn whether a tag follows them. A model writes one or two.
+// Blanks that are held to learn whether a tag follows them. A model writes one or two.
 constexpr std::size_t blanks_max = 256;
 
 bool is_name_character(char c) noexcept {
@@ -18,7 +18,7 @@ bool is_name_character(char c) noexcept {
            std::string_view("_-:.|").find(c) != std::string_view::npos;
 }
 
-/// Where the end of the text begins that may be the begin of `tag`.
+/// Start of the end of `text` that may begin `tag`.
 std::size_t begin_of_tag(std::string_view text, std::string_view tag) noexcept {
     std::size_t at = text.size() - std::min(text.size(), tag.size() - 1);
     while (!tag.starts_with(text.substr(at))) {
@@ -80,7 +80,7 @@ void tagged_thoughts::feed(std::string_view piece, std::string& thoughts, std::s
     begin_text(text);
 }
 
-/// Decides how the answer begins. False: that depends on what follows.
+/// Decides how the answer begins. Returns false if that depends on later text.
 bool tagged_thoughts::begin() {
     const std::string_view begun = without_blank_begin(held_);
     const bool too_long = held_.size() - begun.size() > blanks_max;
@@ -95,13 +95,13 @@ bool tagged_thoughts::begin() {
     return true;
 }
 
-/// Passes thoughts on. False: their end has not come.
+/// Passes thoughts on. Returns false if their end has not come.
 bool tagged_thoughts::think(std::string& thoughts) {
     const std::size_t end = held_.find(closing_);
     const bool ends = end != std::string::npos;
     const std::size_t known = ends ? end : begin_of_tag(held_, closing_);
     std::string_view part = std::string_view(held_).substr(0, known);
-    // Blanks before the closing tag are dropped; until it comes, they are held.
+    // Blanks before the closing tag are dropped, so they are held until it comes.
     const std::string_view words = without_blank_end(part);
     part = part.size() - words.size() > blanks_max && !ends ? part : words;
     thoughts.append(thought_ ? part : without_blank_begin(part));

@@ -6,38 +6,37 @@
 
 namespace agui::runner {
 
-/// True for a value of the setting `reasoning_tags`: `<NAME>` or `[NAME]`, or with a slash before
-/// the name if the answers have no opening tag.
+/// True for a valid value of the setting `reasoning_tags`: `<NAME>` or `[NAME]`, or with a slash
+/// before the name if the answers have no opening tag.
 [[nodiscard]] bool is_reasoning_tag(std::string_view tag) noexcept;
 
 /// The opening tag of that value, with which thoughts are sent back.
 [[nodiscard]] std::string opening_tag(std::string_view tag);
-/// The closing tag of an opening one.
+/// The closing tag of an opening tag.
 [[nodiscard]] std::string closing_tag(std::string_view opening);
 
-/// Separates the thoughts of a model that thinks aloud in its text, `<think> … </think> answer`,
-/// from its answer; the text arrives in pieces. Only a tag at the start of the answer counts, so
-/// that a model can write about tags. Blanks before the opening tag and around the thoughts belong
-/// to neither. For servers whose chat template puts the opening tag into the prompt, the setting is
-/// the closing tag, `</think>`: the answer then begins with thoughts, and an opening tag is
-/// optional.
+/// Separates the thoughts that a model writes into its text, `<think> … </think> answer`, from its
+/// answer. The text arrives in pieces. Only a tag at the start of the answer counts, so that a
+/// model can write about tags. Blanks before the opening tag and around the thoughts are dropped.
+/// For servers whose chat template puts the opening tag into the prompt, the setting is the closing
+/// tag, `</think>`: the answer then begins with thoughts, and an opening tag is optional.
 class tagged_thoughts {
 public:
-    /// `tag`: a value of the setting; empty: all is text.
+    /// `tag` is a value of the setting; if empty, everything is text.
     explicit tagged_thoughts(std::string_view tag);
 
-    /// True if everything that follows is text: feed() need not be called.
+    /// True if everything that follows is text, so that feed() need not be called.
     [[nodiscard]] bool done() const noexcept { return now_ == stage::text; }
-    /// The opening tag; valid as long as this object.
+    /// The opening tag. Lives as long as this object.
     [[nodiscard]] const std::string& opening() const noexcept { return opening_; }
 
-    /// Appends what is decided. Thoughts of one call come before its text.
+    /// Appends the decided parts. Thoughts of one call come before its text.
     void feed(std::string_view piece, std::string& thoughts, std::string& text);
 
-    /// Something else than text begins: an answer that has had no tag has none.
+    /// Interrupts the text by something else. If no tag came so far, the answer has none.
     void interrupt(std::string& text);
 
-    /// No more will come: appends what is held back.
+    /// Ends the text and appends the held-back part.
     void finish(std::string& thoughts, std::string& text);
 
 private:
@@ -51,7 +50,7 @@ private:
     std::string closing_;
     bool needs_opening_ = true;
     stage now_ = stage::text;
-    bool thought_ = false; ///< Some thought was passed on.
+    bool thought_ = false; ///< A thought was passed on.
     std::string held_;
 };
 

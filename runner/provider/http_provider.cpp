@@ -24,13 +24,13 @@ namespace {
 constexpr std::size_t unknown_reason_bytes_max = 2048;
 constexpr std::size_t request_id_bytes_max = 256;
 
-// After the answer's end mark only the end of the body is missing. With it, the connection can be
-// used again, which over TLS saves round trips. A server that holds it back must not delay the run.
+// After the answer's end mark only the end of the body is missing. Once it has come, the connection
+// can be reused, which saves round trips over TLS. A server that delays it must not delay the run.
 constexpr std::chrono::milliseconds body_end_wait{100};
 constexpr std::size_t body_end_bytes_max = 4096;
 constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 
-/// `begun`: the server had begun to answer.
+/// `begun` means that the server had begun to answer.
 model_failure from_transport(const transport_failure& error, bool begun) {
     model_failure result;
     result.detail = error.detail;
@@ -62,7 +62,7 @@ model_failure::kind kind_of_status(int status) noexcept {
     return refused ? model_failure::kind::rejected : model_failure::kind::unavailable;
 }
 
-/// The server's id of a request: OpenAI and those who are like it, Anthropic, Bedrock, Azure's
+/// The server's id of a request: OpenAI and compatible servers, Anthropic, Bedrock, Azure's
 /// gateway, DeepSeek, Cloudflare.
 std::string_view request_id_of(const transport_response& response) noexcept {
     for (const char* const name :
@@ -75,8 +75,8 @@ std::string_view request_id_of(const transport_response& response) noexcept {
     return {};
 }
 
-/// The start of what the server said about its error; empty if it cannot be read. It is more than
-/// is kept (error_text_max).
+/// The start of the server's error text; empty if it cannot be read. It is more than is kept
+/// (error_text_max).
 asio::awaitable<std::string> read_error_body(transport_response& response) {
     std::string text;
     while (text.size() < error_text_max) {
@@ -95,7 +95,7 @@ struct body_end {
     std::optional<transport_failure> failed;
 };
 
-/// Reads on until the decoder has all, or the body ends.
+/// Reads until the decoder is complete or the body ends.
 asio::awaitable<body_end>
 read_rest(transport_response& response, answer_decoder& decoder, std::size_t bytes_left) {
     for (;;) {
@@ -117,20 +117,21 @@ read_rest(transport_response& response, answer_decoder& decoder, std::size_t byt
     }
 }
 
-/// What follows an answer, so that the connection can be used again.
+/// Reads the rest after an answer, so that the connection can be reused.
 asio::awaitable<void> read_end(transport_response& response, answer_decoder& decoder) {
     const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
     co_await with_deadline(read_rest(response, decoder, body_end_bytes_max), deadline);
 }
 
-/// Lets the decoder deliver what one read has brought as one batch. False: it takes no more.
+/// Passes the bytes of one read to the decoder, which delivers them as one batch. Returns false if
+/// the decoder takes no more.
 bool feed_batch(answer_decoder& decoder, model_sink& sink, std::string_view bytes) {
     bool more = false;
     sink.begin_batch();
     try {
         more = decoder.feed(bytes);
     } catch (...) {
-        sink.end_batch(); // What was delivered before the exception is published.
+        sink.end_batch(); // Publishes the events from before the exception.
         throw;
     }
     sink.end_batch();
@@ -181,8 +182,8 @@ private:
     secret_cutter secrets_;
 };
 
-// One coroutine, whose frame is held while the model streams: what needs more than a few variables
-// is done in functions beside it.
+// One coroutine, whose frame is held while the model streams: code with more than a few variables
+// is in separate functions.
 asio::awaitable<model_outcome> model_server::ask(
     std::shared_ptr<model_server> self, const model_request& request, model_sink& sink
 ) {
@@ -209,7 +210,7 @@ asio::awaitable<model_outcome> model_server::ask(
         }
         co_return self->outcome_of(*decoder, end, begun, *response);
     } catch (const boost::system::system_error& error) {
-        // Awaits throw this once the coroutine has been cancelled.
+        // Awaits throw this after the coroutine was cancelled.
         if (error.code() != asio::error::operation_aborted) {
             throw;
         }
@@ -237,14 +238,15 @@ model_server::send(const model_request& request) {
     co_return answered;
 }
 
-/// Until the answer is complete, or as complete as it gets in time.
+/// Reads until the answer is complete, or as complete as it gets in time.
 asio::awaitable<body_end> model_server::read_events(
     transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
 ) {
     response.wait_first(settings_.first_content);
     while (!decoder.ending()) {
         if (!sink.has_room()) {
-            // Meanwhile the server's bytes wait in the socket. The idle time counts only in a read.
+            // The server's bytes wait in the socket meanwhile. The idle time counts only during a
+            // read.
             co_await sink.room();
         }
         const transport_result<std::string_view> bytes = co_await response.read();
@@ -267,7 +269,7 @@ asio::awaitable<body_end> model_server::read_events(
         if (!more || decoder.failed()) {
             co_return body_end();
         }
-        // Until the model says something, nothing else is more than a sign of life.
+        // Until the model says something, everything else is only a sign of life.
         if (!decoder.begun() || (decoder.chunks() == chunks && !decoder.whole())) {
             response.was_idle();
         }
@@ -278,7 +280,7 @@ asio::awaitable<body_end> model_server::read_events(
     const auto deadline = std::chrono::steady_clock::now() + settings_.end_wait;
     const std::optional<body_end> rest =
         co_await with_deadline(read_rest(response, decoder, no_bound), deadline);
-    // Without `rest` the time is up: the read was cancelled, which closed the connection.
+    // Without `rest` the time is over: the read was cancelled, which closed the connection.
     co_return rest ? *rest
                    : body_end{
                          .at_its_end = false,
@@ -301,7 +303,7 @@ model_outcome model_server::outcome_of(
         }
         return completed(from_transport(*end.failed, begun), response);
     }
-    // If the body broke off after the model's last word, nothing of the answer is missing.
+    // If the body broke off after the model's last word, the answer is still complete.
     if (!outcome) {
         return completed(outcome.error(), response);
     }
@@ -309,7 +311,7 @@ model_outcome model_server::outcome_of(
     return outcome;
 }
 
-/// Parses large parts of the answer where no I/O thread is blocked, and delivers them.
+/// Parses large parts of the answer where that blocks no I/O thread, and delivers them.
 asio::awaitable<void> model_server::read_large(answer_decoder& decoder, model_sink& sink) const {
     const std::size_t size = decoder.large();
     auto parsing = [&decoder, budget = budget_of(settings_.heavy)] {
@@ -319,7 +321,7 @@ asio::awaitable<void> model_server::read_large(answer_decoder& decoder, model_si
     (void)co_await run_heavy(settings_.heavy, size, std::move(parsing));
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
-        co_return; // Nothing may be said after a stop.
+        co_return; // Nothing may be delivered after a stop.
     }
     std::shared_ptr<void> read;
     sink.begin_batch();
@@ -348,10 +350,10 @@ asio::awaitable<model_failure> model_server::read_refusal(transport_response& re
     co_return completed(std::move(refused), response);
 }
 
-/// With what the response says besides its body, and without secrets.
+/// Adds the response's data besides its body, and removes secrets.
 model_failure
 model_server::completed(model_failure failed, const transport_response& response) const {
-    if (failed.status == 0) { // The body may say with which status another server refused.
+    if (failed.status == 0) { // The body may name the status with which another server refused.
         failed.status = response.status();
     }
     failed.request_id = secrets_.cut(request_id_of(response), request_id_bytes_max);

@@ -13,11 +13,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A longer wait is nobody's wish. The bound keeps the arithmetic within its types.
+// A longer wait is of no use. The bound keeps the arithmetic within its types.
 constexpr double milliseconds_max = 4294967295.0 * 1000;
 
-/// A text that is a number and nothing else, blanks around it aside; nullopt also for one that is
-/// negative, infinite or above the bound.
+/// The duration if the text is a number and nothing else except blanks around it; nullopt also if
+/// it is negative, infinite or above the bound.
 std::optional<milliseconds> duration_of(std::string_view text, double factor) {
     while (!text.empty() && text.front() == ' ') {
         text.remove_prefix(1);

@@ -6,10 +6,10 @@
 
 namespace agui::runner {
 
-/// How long a server asks to wait before the next attempt; nullopt: it does not say, or nothing
-/// that can be read. `milliseconds` is the header `retry-after-ms` of OpenAI and Azure, which is
-/// more exact; `header` is Retry-After (RFC 9110, 10.2.3): seconds, which some servers write with a
-/// fraction, or an HTTP date in any of its three forms (5.6.7). A date in the past means no wait.
+/// How long a server asks to wait before the next attempt; nullopt if it says nothing readable.
+/// `milliseconds` is the header `retry-after-ms` of OpenAI and Azure, which is more exact. `header`
+/// is Retry-After (RFC 9110, 10.2.3): seconds, which some servers write with a fraction, or an HTTP
+/// date in any of its three forms (5.6.7). A date in the past means no wait.
 [[nodiscard]] std::optional<std::chrono::milliseconds> retry_after(
     std::string_view milliseconds, std::string_view header,
     std::chrono::system_clock::time_point now

@@ -33,9 +33,9 @@ json::array parts_of(const session::content& content) {
 } // namespace
 
 ordered_messages::ordered_messages(const std::vector<message>& given, role_order order) {
-    std::optional<role> last; // Of those that a chat template sees.
-    std::size_t place = 0;    // Its place.
-    bool only_system = true;  // So far.
+    std::optional<role> last; // Last role that a chat template sees.
+    std::size_t place = 0;    // Place of its message.
+    bool only_system = true;  // True so far.
     for (const message& each : given) {
         if (each.role == role::activity) {
             continue;
@@ -68,10 +68,10 @@ ordered_messages::ordered_messages(const std::vector<message>& given, role_order
     }
 }
 
-/// Makes the message at `place`, which calls no tools, one with the message that follows it.
+/// Merges the message at `place`, which calls no tools, with the message that follows it.
 void ordered_messages::merge(std::size_t place, const message& next) {
     const message* const first = list_[place];
-    // Reasoning may stand between them: it has to stay in front of its answer.
+    // Reasoning may stand between the two and must stay in front of its answer.
     list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(place));
     if (session::is_blank(first->content)) {
         list_.push_back(&next);

@@ -9,22 +9,23 @@
 
 namespace agui::runner {
 
-/// What stands in a request for a user message in which nothing is left to be sent: model servers
-/// refuse an empty text, and without the message the roles would not be in order.
+/// Replaces a user message in which nothing is left to be sent: model servers refuse an empty text,
+/// and without the message the roles would be out of order.
 inline constexpr std::string_view empty_message_text = "(This message has no text.)";
 
 /// The order of roles that a model server, or its chat template, demands.
 struct role_order {
-    bool merges_rows = false;      ///< Messages of the user, or of the assistant, in a row are one.
-    bool begins_with_user = false; ///< The first message but system text is the user's.
+    bool merges_rows = false;      ///< Merges adjacent messages of the user or of the assistant.
+    bool begins_with_user = false; ///< The first message after system texts is the user's.
     bool answers_results = false;  ///< Only an assistant message follows the results of tools.
 };
 
-/// The messages of a request in an order of roles: without those that are not for models and
-/// without blank system text; where the order demands a message that nobody wrote, a fixed text.
-/// A history that grows gives a list that grows, except for a merged message at its end.
+/// The messages of a request in the order of roles that its server demands, without messages that
+/// are not for models and without blank system text. Where the order demands a missing message, a
+/// fixed text is inserted. If the history grows, the list only grows, except for a merged message
+/// at its end.
 ///
-/// Refers to `given`, which must outlive it.
+/// Refers to `given`, which must outlive this object.
 class ordered_messages {
 public:
     ordered_messages(const std::vector<session::message>& given, role_order order);
@@ -40,7 +41,7 @@ private:
     void add_fixed(session::role who, std::string_view text);
 
     std::vector<const session::message*> list_;
-    std::deque<session::message> made_; ///< Those that `given` does not hold.
+    std::deque<session::message> made_; ///< Messages that `given` does not hold.
 };
 
 } // namespace agui::runner

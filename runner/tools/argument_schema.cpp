@@ -35,7 +35,7 @@ argument_violation gave_up() {
     };
 }
 
-// Recursion is bounded by the depth of parse_arguments().
+// The depth of parse_arguments() bounds the recursion.
 void remove_nulls(json::value& value) {
     if (json::array* const list = value.if_array()) {
         std::ranges::for_each(*list, remove_nulls);

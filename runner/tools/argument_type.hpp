@@ -21,10 +21,10 @@
 #include <type_traits>
 #include <utility>
 
-// The JSON form of a C++ type: its schema, and its values in both directions. Types are bool,
-// whole and floating numbers, std::string, described enums and structs (Boost.Describe),
-// std::optional (null or absent), lists with push_back(), maps whose keys are std::string, and the
-// types of Boost.JSON.
+// The JSON form of a C++ type: its schema, and the conversion of its values in both directions.
+// Types are bool, whole and floating numbers, std::string, described enums and structs
+// (Boost.Describe), std::optional (null or absent), lists with push_back(), maps whose keys are
+// std::string, and the types of Boost.JSON.
 
 namespace agui::runner::detail {
 
@@ -73,11 +73,11 @@ void for_each_member(Visit visit) {
 template <class T, class Member>
 using member_type = std::remove_cvref_t<decltype(std::declval<T&>().*std::declval<Member>())>;
 
-/// A type that holds itself has a schema without end.
+/// A type that contains itself would have an infinite schema.
 inline constexpr int schema_depth_max = 16;
 [[noreturn]] void refuse_recursive_type();
 
-/// The schema of an object; a property whose value may be absent is not required.
+/// The schema of an object. Properties whose value may be absent are not required.
 class object_schema {
 public:
     void add(std::string_view name, json::object schema, bool required);
@@ -139,7 +139,7 @@ template <class T>
     }
 }
 
-/// Throws tool_error: `/city must be a string.`
+/// Throws tool_error, such as `/city must be a string.`
 [[noreturn]] void refuse_argument(std::string_view path, std::string_view rule);
 
 [[nodiscard]] inline std::string path_in(std::string_view path, std::string_view name) {
@@ -189,7 +189,7 @@ template <class T>
     return *value;
 }
 
-/// Throws tool_error for a value of another type.
+/// Throws tool_error if the value has another type.
 template <class T>
 T value_of(const json::value& from, std::string_view path) {
     const auto expect = [&](const auto* held, std::string_view rule) -> const auto& {
@@ -241,7 +241,8 @@ T value_of(const json::value& from, std::string_view path) {
     }
 }
 
-/// A whole number without a fraction; JSON knows neither infinity nor NaN: null.
+/// A whole number is written without a fraction. Infinity and NaN become null, because JSON has
+/// neither.
 [[nodiscard]] json::value json_number(double value);
 
 template <class T>

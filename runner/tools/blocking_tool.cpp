@@ -23,14 +23,14 @@ namespace {
 
 using blocking_function = std::function<tool_outcome(const tool_invocation&)>;
 
-// One call, shared by the coroutine that waits and the thread that works. Either may be gone first:
-// the coroutine ends with its run, or with the server.
+// One call, shared by the waiting coroutine and the working thread. Either may end first: the
+// coroutine ends with its run or with the server.
 class blocking_call {
 public:
     blocking_call(std::shared_ptr<const blocking_function> function, tool_invocation call)
         : function_(std::move(function)), call_(std::move(call)) {}
 
-    // On the pool.
+    // Runs on the pool.
     static void work(const std::shared_ptr<blocking_call>& self) {
         {
             const std::lock_guard lock(self->mutex_);
@@ -42,19 +42,19 @@ public:
         std::exception_ptr thrown;
         try {
             outcome = (*self->function_)(self->call_);
-        } catch (...) { // Thrown again where it is waited for.
+        } catch (...) { // Rethrown to the waiting coroutine.
             thrown = std::current_exception();
         }
         const std::lock_guard lock(self->mutex_);
         self->outcome_ = std::move(outcome);
         self->thrown_ = thrown;
-        // Under the lock, so that the executor is still there: see forget().
+        // Posted under the lock, so that the executor still exists: see forget().
         if (self->waiting_ != nullptr) {
             asio::post(self->waiting_->get_executor(), [self] { self->wake(); });
         }
     }
 
-    // On the run's executor, as all that follows.
+    // This and the following functions run on the run's executor.
     void wait_with(asio::steady_timer& timer) {
         const std::lock_guard lock(mutex_);
         waiting_ = &timer;
@@ -87,12 +87,12 @@ private:
     std::shared_ptr<const blocking_function> function_;
     tool_invocation call_;
     mutex mutex_;
-    asio::steady_timer* waiting_ AGUI_GUARDED_BY(mutex_) = nullptr; ///< Null: nobody waits.
+    asio::steady_timer* waiting_ AGUI_GUARDED_BY(mutex_) = nullptr; ///< Null if no coroutine waits.
     std::optional<tool_outcome> outcome_ AGUI_GUARDED_BY(mutex_);
     std::exception_ptr thrown_ AGUI_GUARDED_BY(mutex_);
 };
 
-// The coroutine's end, also where it is destroyed while it waits.
+// Marks the end of the coroutine, even if it is destroyed while it waits.
 class waiting_end {
 public:
     explicit waiting_end(blocking_call& call) noexcept : call_(call) {}

@@ -40,7 +40,7 @@ public:
     constant_writer(std::size_t max_bytes, null_members nulls, check_budget& budget) noexcept
         : max_bytes_(max_bytes), nulls_(nulls), budget_(budget) {}
 
-    // False if the value is too long or too deep.
+    // Returns false if the value is too long or too deep.
     bool write(const json::value& value, std::size_t depth = 0) {
         budget_.take();
         if (depth > max_schema_depth) {

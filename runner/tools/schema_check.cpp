@@ -19,16 +19,16 @@ namespace json = boost::json;
 
 namespace {
 
-/// Subschemas that are checked within each other. parse_arguments() reads 256 levels; a level of
-/// the arguments usually takes one or two of these, and each takes up to 1 KB of stack.
+/// Subschemas that are checked within each other. parse_arguments() reads 256 levels. A level of
+/// the arguments usually takes one or two subschemas, and each takes up to 1 KB of stack.
 constexpr std::size_t max_nesting = 1000;
 constexpr std::size_t max_path_bytes = 150;
 constexpr std::size_t max_name_bytes = 50;
 /// Alternatives of a failed anyOf whose first violation is reported.
 constexpr std::size_t max_alternatives_told = 3;
-/// A subschema looks at each kind of rule: up to 50 ns.
+/// A subschema checks each kind of rule: up to 50 ns.
 constexpr std::size_t units_per_subschema = 2;
-/// A text walks up the whole path and allocates a few strings: up to 2 microseconds.
+/// A text needs the whole path and a few allocated strings: up to 2 microseconds.
 constexpr std::size_t units_per_text = 100;
 
 /// Path to a value, innermost step first.
@@ -95,7 +95,7 @@ std::string type_rule(std::uint8_t types) {
     return "the type must be " + listed;
 }
 
-// Exact for int64 and uint64 too, where long double has 64 bits of mantissa or more.
+// Exact for int64 and uint64, too, if long double has 64 bits of mantissa or more.
 long double number_of(const json::value& value) noexcept {
     if (value.is_int64()) {
         return static_cast<long double>(value.get_int64());
@@ -171,7 +171,8 @@ private:
         return !fit && (found == nullptr || found->is_full());
     }
 
-    // Always false. The rule is put into words, of at most 200 bytes, only if that is asked for.
+    // Always returns false. The rule is put into words, at most 200 bytes, only if `found` has
+    // room.
     template <class Words>
     bool violated(const location& at, violation_list* found, const Words& words) {
         if (found != nullptr && !found->is_full()) {
@@ -328,7 +329,7 @@ private:
         if (rule == no_rule) {
             return true;
         }
-        if (rules_of(rule).refuses_all) { // The object is what has to change.
+        if (rules_of(rule).refuses_all) { // The object has to change, not the member.
             return violated(at, found, [name] {
                 return "the member " + quoted(name) + " is not allowed";
             });
@@ -340,7 +341,7 @@ private:
     struct member_count {
         std::size_t all = 0;
         std::size_t required = 0;
-        std::vector<bool> is_present; ///< By the index of the known member, where that is needed.
+        std::vector<bool> is_present; ///< By the index of the known member; empty if not needed.
     };
 
     // Returns the rule for the member.
@@ -361,7 +362,7 @@ private:
         return known->rule == no_rule ? wanted.others : known->rule;
     }
 
-    // Looks for the names that are missing only if some are, and until the list is full.
+    // Looks for missing names only if there are any, and until the list is full.
     bool has_required(
         const object_rules& wanted, const member_count& count, const location& at,
         violation_list* found
@@ -465,7 +466,7 @@ private:
         violated(at, &found, [&alternatives] {
             return "none of " + std::to_string(alternatives.size()) + " alternatives fits";
         });
-        // A list of one is full here, so that the alternatives of an alternative are not told.
+        // A list of one is full here, so alternatives within an alternative are not reported.
         const std::size_t told = std::min(alternatives.size(), max_alternatives_told);
         for (std::size_t i = 0; i < told && !found.is_full(); ++i) {
             violation_list first(1);

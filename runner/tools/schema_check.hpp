@@ -13,7 +13,7 @@
 
 namespace agui::runner {
 
-/// Violations found by a check, which stops once the list is full.
+/// Violations found by a check. The check stops once the list is full.
 class violation_list {
 public:
     explicit violation_list(std::size_t room = 8) noexcept : room_(room) {}
@@ -29,14 +29,15 @@ public:
 
 private:
     std::size_t room_;
-    std::vector<std::string> texts_; ///< `At /path: rule.`, each a few hundred bytes at most.
+    /// Texts `At /path: rule.`, each of a few hundred bytes at most.
+    std::vector<std::string> texts_;
 };
 
 enum class check_result { fits, violates, gave_up };
 
-/// Checks a value against the root of `rules`. `found` may be null; then the first violation ends
-/// the check. gave_up: the budget is spent, or the value is nested too deeply, before the first
-/// violation was found. Uses memory for the depth of the value only, and no hash.
+/// Checks a value against the root of `rules`. If `found` is null, the first violation ends the
+/// check. Returns gave_up if the budget was spent, or the value is nested too deeply, before the
+/// first violation was found. Needs memory only for the depth of the value, and no hash.
 [[nodiscard]] check_result check_against(
     const schema_rules& rules, const boost::json::value& value, null_members nulls,
     violation_list* found, check_budget& budget

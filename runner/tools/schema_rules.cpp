@@ -72,7 +72,7 @@ std::size_t size_in(const json::value& value) {
     if (!is_whole_number(value)) {
         refuse_value();
     }
-    // No value has as many parts as a double can express beyond this.
+    // No value has more parts than a double can express beyond this.
     constexpr double beyond = 9223372036854775808.0; // 2^63
     const double number = value.to_number<double>();
     if (number < 0) {
@@ -113,8 +113,7 @@ Rules& part_of(std::unique_ptr<Rules>& rules) {
     return *rules;
 }
 
-/// Where a subschema is, for references: in `not`, in `properties` by a name, in `allOf` by a
-/// number.
+/// Where a subschema is, for references: in `not`, by name in `properties`, by number in `allOf`.
 struct place {
     enum class kind : std::uint8_t { one, named, numbered };
 
@@ -198,7 +197,7 @@ private:
         return static_cast<rule_index>(compiled_.rules.size() - 1);
     }
 
-    // The answer of a schema that does not depend on the value.
+    // The answer of a schema that does not depend on the value; nullopt if it does.
     static std::optional<bool> constant_answer(const json::value& schema) {
         if (schema.is_bool()) {
             return schema.get_bool();
@@ -211,7 +210,8 @@ private:
         return fits_all ? std::optional(true) : std::nullopt;
     }
 
-    // A rule takes 100 bytes, and `{}` three: all of these share one.
+    // A rule takes 100 bytes, and `{}` only three, so all constant schemas share one rule per
+    // answer.
     rule_index constant_rule(bool answer) {
         rule_index& shared = answer ? fits_all_ : refuses_all_;
         if (shared == no_rule) {
@@ -231,7 +231,7 @@ private:
             throw refused{"a $ref leads out of the schema"};
         }
         references_.emplace_back(at.index, text.substr(1));
-        // Draft 7 ignores what stands beside it. Other references may need the definitions.
+        // Draft 7 ignores all keywords beside it. Other references may need the definitions.
         for (const auto& [keyword, value] : at.schema) {
             if (keyword == "definitions" || keyword == "$defs") {
                 read_map(at, keyword, value);
@@ -253,19 +253,20 @@ private:
         }
     }
 
-    // Keywords that are known but not checked here.
+    // True for known keywords that are not checked here.
     static bool
     leaves_out(const json::object& from, std::string_view keyword, const json::value& value) {
         if (keyword == "additionalProperties") {
             return from.contains("patternProperties");
         }
         if (keyword == "items" || keyword == "additionalItems") {
-            return from.contains("prefixItems"); // There, `items` says what draft 7 says otherwise.
+            // `items` then has a meaning that differs from draft 7.
+            return from.contains("prefixItems");
         }
         if (keyword == "contains") {
             return from.contains("minContains") || from.contains("maxContains");
         }
-        if (keyword == "multipleOf") { // The rest of a division by a fraction is not exact.
+        if (keyword == "multipleOf") { // The remainder of a division by a fraction is inexact.
             return !value.is_int64() || value.get_int64() < 1;
         }
         if (keyword == "required") {
@@ -377,7 +378,7 @@ private:
 
     void read_other_items(part& at, std::string_view keyword, const json::value& value) {
         const rule_index rule = child(at, keyword, value);
-        // Draft 7 ignores it beside anything but a list.
+        // Draft 7 ignores it unless `items` is a list.
         const json::value* const items = at.schema.if_contains("items");
         if (items != nullptr && items->is_array()) {
             part_of(at.rules.array).others = rule;
@@ -481,7 +482,7 @@ private:
 
     static void add_constant(constants& to, const json::value& value) {
         constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
-        check_budget unlimited(no_limit); // Each is written once.
+        check_budget unlimited(no_limit); // Each constant is written only once.
         auto text = constant_text(value, no_limit, null_members::are_values, unlimited);
         if (!text) {
             throw refused{"the schema is nested too deeply"};

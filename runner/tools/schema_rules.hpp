@@ -14,8 +14,9 @@
 
 namespace agui::runner {
 
-/// A JSON Schema in the form that argument_schema checks: one value_rules for each subschema. They
-/// refer to each other by index, so references cost no copy and the whole has the size of the text.
+/// A JSON Schema in the form that argument_schema checks: one value_rules for each subschema. The
+/// rules refer to each other by index, so that references need no copies and the whole is about as
+/// large as the text.
 
 /// Index of a subschema; 0 is the root.
 using rule_index = std::uint32_t;
@@ -52,19 +53,19 @@ struct constants {
     std::size_t longest = 0;        ///< In bytes.
 };
 
-/// A name that the schema knows of an object's members.
+/// A member name that the schema mentions.
 struct known_member {
     std::string name;
     rule_index rule = no_rule; ///< From `properties`.
     bool is_required = false;
 };
 
-/// Other members, or a rule, required beside `member`. The members are indices of
+/// Members, or a rule, that are required if `member` is present. The members are indices of
 /// object_rules::members.
 struct member_dependency {
     std::size_t member = 0;
     std::vector<std::size_t> needed;
-    rule_index rule = no_rule; ///< For the object as a whole.
+    rule_index rule = no_rule; ///< Rule for the object as a whole.
 };
 
 struct object_rules {
@@ -76,7 +77,7 @@ struct object_rules {
 
 struct array_rules {
     std::vector<rule_index> first; ///< `items`, if it is a list.
-    rule_index others = no_rule;   ///< `items` of one schema, or `additionalItems`.
+    rule_index others = no_rule;   ///< `items` that is one schema, or `additionalItems`.
     rule_index contains = no_rule;
 };
 
@@ -88,7 +89,7 @@ struct combined_rules {
     rule_index otherwise = no_rule; ///< `else`
 };
 
-/// One subschema. A null pointer stands for no rules of that kind.
+/// One subschema. A null pointer means that it has no rules of that kind.
 struct value_rules {
     rule_index reference = no_rule; ///< The rules are those of this subschema.
     std::uint8_t types = any_type;
@@ -104,18 +105,18 @@ struct value_rules {
 
 struct schema_rules {
     std::vector<value_rules> rules;
-    /// Something of the schema is left out. What then looks like a failure of a part may be none:
-    /// `not` and `if` must be skipped, and oneOf is anyOf.
+    /// A part of the schema is ignored. An apparent failure of a part may then be none, so `not`
+    /// and `if` must be skipped, and oneOf is checked as anyOf.
     bool is_loose = false;
 };
 
-/// Each subschema takes some hundred bytes. Generated schemas have less than 1 000.
+/// Each subschema takes a few hundred bytes. Generated schemas have fewer than 1 000.
 inline constexpr std::size_t max_schema_subschemas = 10'000;
 
-/// Time and memory grow with the size of the schema, times a logarithm. errc::invalid_input, with a
-/// detail that holds nothing of the schema: it is malformed, nested too deeply, has more than
-/// `max_subschemas` (equal ones without rules count once), or
-/// refers in a circle or to anything but a subschema of its own.
+/// Compiles a schema. Time and memory grow with the size of the schema, times a logarithm.
+/// errc::invalid_input, with a detail without text of the schema, if it is malformed, nested too
+/// deeply, has more than `max_subschemas` (equal ones without rules count once), or has a reference
+/// that is circular or does not lead to one of its own subschemas.
 [[nodiscard]] result<schema_rules> compile_schema_rules(
     const boost::json::value& schema, std::size_t max_subschemas = max_schema_subschemas
 );

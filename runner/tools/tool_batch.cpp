@@ -39,7 +39,7 @@ std::optional<boost::json::object> object_of(const std::string& text) {
 
 // Small results change no counter.
 constexpr std::size_t uncounted_bytes = 4096;
-// As the outcome, as a message, and in the change: ours and the store's, which it writes as JSON.
+// The outcome, the message, and the change: ours and the store's, which the store writes as JSON.
 constexpr std::size_t copies_of_result = 5;
 
 std::size_t bytes_of(const session::content& content) {
@@ -52,7 +52,7 @@ std::size_t bytes_of(const tool_outcome& outcome) {
     return bytes_of(outcome.content) + (outcome.shown ? bytes_of(*outcome.shown) : 0);
 }
 
-// What may be stored and shown of an outcome.
+// The outcome within the limits of storing and showing.
 tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     if (make_utf8(outcome.content) <= max_bytes) {
         return outcome;
@@ -85,7 +85,7 @@ void emit_cancellation(boost::asio::cancellation_signal& signal) noexcept {
     try {
         signal.emit(boost::asio::cancellation_type::terminal);
     } catch (const std::exception&) {
-        // A tool that throws when it is cancelled must not keep the others running.
+        // A tool that throws when cancelled must not keep the others running.
     }
 }
 
@@ -137,7 +137,7 @@ void tool_batch::start_more() {
     }
 }
 
-// False if the call has ended: there is nobody to execute it, or its arguments are wrong.
+// Returns false if the call has ended because it has no executor or its arguments are wrong.
 bool tool_batch::prepare(task& current) {
     if (current.tool == nullptr && current.executor == nullptr) {
         finish(current, error_result("There is no tool of this name."));
@@ -164,7 +164,7 @@ bool tool_batch::prepare(task& current) {
     return true;
 }
 
-// Arguments may be large values: they are copied only if an executor may take the tool's place.
+// Copies the arguments, which may be large, only if an executor may take the tool's place.
 tool_invocation tool_batch::invocation_of(task& current) {
     if (current.executor != nullptr) {
         return current.call;
@@ -176,9 +176,9 @@ tool_invocation tool_batch::invocation_of(task& current) {
 }
 
 void tool_batch::execute(task& current, std::shared_ptr<const tool_function> function) {
-    // The function is called inside the spawned coroutine, so an exception is the tool's failure
-    // whether the function is a coroutine or only returns one. The coroutine holds the function:
-    // a lambda's captures live in it, and the tool may run on after everything else.
+    // Calling the function inside the spawned coroutine makes an exception the tool's failure,
+    // whether the function is a coroutine or only returns one. The coroutine holds the function: a
+    // lambda's captures live in it, and the tool may outlive everything else.
     boost::asio::co_spawn(
         executor_,
         [](std::shared_ptr<const tool_function> called,
@@ -213,7 +213,7 @@ void tool_batch::execute(task& current, std::shared_ptr<const tool_function> fun
     );
 }
 
-// The timeout of the tool, and of an executor that takes its place.
+// Starts the timeout of the tool, which also covers an executor in its place.
 void tool_batch::watch(task& current) {
     if (current.tool->options.timeout.count() == 0) {
         return;
@@ -230,7 +230,7 @@ void tool_batch::watch(task& current) {
     });
 }
 
-// A call ends once: what a tool returns after its timeout is dropped.
+// A call ends once: a result after its timeout is dropped.
 void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
     if (ended.ended) {
         return;
@@ -261,8 +261,8 @@ void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
     }
 }
 
-// Without arguments and result, which are content. The name of an unknown tool is content too: only
-// the model wrote it.
+// Logs neither arguments nor result, which are content. The name of an unknown tool is content,
+// too, because only the model wrote it.
 void tool_batch::log_failure(const task& failed, log_level level, std::string_view detail) const {
     log_.log(
         level, "tool failed",

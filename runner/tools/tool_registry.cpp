@@ -11,12 +11,12 @@ namespace agui::runner {
 
 namespace {
 
-/// Subschemas of all tools of a group: a server's list of 4 MB could have ten times as many, which
+/// Subschemas of all tools of a group. A server's list of 4 MB could have ten times as many, which
 /// would stay in memory.
 constexpr std::size_t max_group_subschemas = 50'000;
 
-// Compiling takes a while: not under the lock. Brings the parameters into the form of
-// tool_schema(), so that no request to a model has to.
+// Compiles outside the lock, because it takes a while. Brings the parameters into the form of
+// tool_schema(), so that requests to models need not.
 registered_tool compiled(
     tool_definition& definition, tool_function function, tool_options options,
     std::size_t max_subschemas = max_schema_subschemas

@@ -22,77 +22,79 @@
 
 namespace agui::runner {
 
-/// One call of a server tool. A value: the function may outlive the run that called it (P9).
+/// One call of a server tool. It is a value, because the function may outlive the run that called
+/// it (P9).
 struct tool_invocation {
     std::string name;
     boost::json::object arguments;
-    std::string arguments_text; ///< As the model wrote them; `{}` if it wrote nothing.
+    std::string arguments_text; ///< The text that the model wrote; `{}` if it wrote nothing.
     std::string call_id;
     std::string thread_id;
     std::string run_id;
     std::string agent_id;
     std::string principal = {}; ///< Empty if the server knows only one.
-    /// Of the request that began the run, those that may be passed on; names in lower case.
+    /// Headers of the request that began the run, if they may be passed on; names in lower case.
     std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 struct tool_outcome {
     enum class kind {
         result,
-        error,    ///< Executed or refused with an error the model should see.
-        external, ///< Not executed here after all: the call is handed to the caller.
-        /// Disabled or unavailable before it began: another may execute the call. Never said by a
-        /// tool that may have begun.
+        error,    ///< Executed or refused, with an error that the model should see.
+        external, ///< Not executed here: the call is handed to the caller.
+        /// Disabled or unavailable before it began, so another executor may execute the call. A
+        /// tool that may have begun never returns it.
         unavailable,
     };
     kind what = kind::result;
     session::content content;
-    /// For the log only: a reason for an error that the model is not told. Holds no content.
+    /// For the log only: the reason for an error, which the model does not get. Holds no content.
     std::string log_detail = {};
-    /// What clients are shown in place of `content`, which is the model's; nothing: the same.
+    /// Shown to clients instead of `content`, which is the model's; nullopt shows `content`.
     std::optional<session::content> shown = {};
 };
 
-/// Thrown by a tool that wants the model to be told of an error: its text is the result.
+/// Thrown by a tool to give the model an error: its text becomes the result.
 class tool_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// A server tool. Runs on the run's executor; an exception other than tool_error becomes an error
-/// result whose text says only that the tool failed. Cancelled (terminal) when the run is stopped,
-/// and then not waited for: each call holds its function until it returns. Handlers that it
+/// A server tool. Runs on the run's executor. An exception other than tool_error becomes an error
+/// result whose text says only that the tool failed. When the run is stopped, the call is cancelled
+/// (terminal) and not waited for: each call holds its function until it returns. Handlers that it
 /// connects to its cancellation slot must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
-/// What holds for each call of a tool.
+/// Options for each call of a tool.
 struct tool_options {
-    /// Then the call ends with an error result; the tool is cancelled and not waited for. 0: none.
+    /// Time after which the call ends with an error result; the tool is cancelled and not waited
+    /// for. 0 means no limit.
     std::chrono::milliseconds timeout{0};
 };
 
-/// Executors of one agent, by the names of their tools: they execute what the registry has no tool
-/// for, or only one that is unavailable.
+/// Executors of one agent by tool name. They execute tools that the registry lacks or has only as
+/// unavailable.
 using tool_executors = std::map<std::string, tool_function, std::less<>>;
 
-/// What executes a tool, and what its calls are checked against before.
+/// A tool's function, and the schema for its arguments.
 struct registered_tool {
     tool_function function;
     tool_options options = {};
-    std::shared_ptr<const argument_schema> schema = {}; ///< Null: nothing is checked.
-    std::string schema_problem = {}; ///< Why it has none although its definition has.
+    std::shared_ptr<const argument_schema> schema = {}; ///< If null, arguments are not checked.
+    std::string schema_problem = {}; ///< Why it is null although the definition has a schema.
 };
 
-/// Tools at one moment. Never changes; any thread.
+/// The tools at one moment. Never changes; may be used on any thread.
 class tool_set {
 public:
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
-    /// Null: there is none of that name. Lives as long as the set.
+    /// Null if there is no tool of that name. Lives as long as the set.
     [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
     [[nodiscard]] const registered_tool* find_tool(std::string_view name) const noexcept;
 
-    /// Definitions, their parameters as tool_schema(), whose names match one of `patterns` (a name,
-    /// or a prefix that ends in `*`), in their order; all of them if there are no patterns.
+    /// Definitions, with parameters as tool_schema(), whose names match one of `patterns` (a name,
+    /// or a prefix that ends in `*`), in their order; all definitions if there are no patterns.
     [[nodiscard]] std::vector<tool_definition> definitions(const std::vector<std::string>& patterns
     ) const;
 
@@ -102,47 +104,47 @@ private:
 
     std::vector<tool_definition> added_;
     std::map<std::string, std::vector<tool_definition>, std::less<>> groups_;
-    std::vector<tool_definition> definitions_; ///< Those added, then group by group.
+    std::vector<tool_definition> definitions_; ///< Added ones first, then group by group.
     std::map<std::string, registered_tool, std::less<>> tools_;
 };
 
-/// A tool and what executes it.
+/// A tool and its function.
 struct server_tool {
     tool_definition definition;
     tool_function function;
     tool_options options = {};
 };
 
-/// The tools that the server executes. May change while runs are under way: each run works with the
-/// set that it found when it began. Any thread.
+/// The tools that the server executes. It may change during runs: each run uses the set that it
+/// found when it began. May be used on any thread.
 class tool_registry {
 public:
     tool_registry() : tools_(std::make_shared<tool_set>()) {}
-    /// add() for each.
+    /// Calls add() for each.
     explicit tool_registry(std::vector<server_tool> tools);
     tool_registry(const tool_registry& other);
     tool_registry& operator=(const tool_registry& other);
     ~tool_registry() = default;
 
-    /// Logs, now and whenever tools come: those whose schema cannot be compiled, so that their
-    /// arguments are not checked. `log` must outlive the registry and the copies of it.
+    /// Logs the tools whose schema cannot be compiled, so that their arguments are not checked:
+    /// those registered and those added later. `log` must outlive the registry and its copies.
     void log_to(logger& log);
 
-    /// Throws std::invalid_argument for a second tool of the same name. Copies the set: for
-    /// occasional changes. Copies of the registry do not see it.
+    /// Throws std::invalid_argument if the name is taken. Copies the set, so it suits occasional
+    /// changes. Copies of the registry are not changed.
     void add(tool_definition definition, tool_function function, tool_options options = {});
     void add(server_tool tool);
 
-    /// Replaces all tools of a group, such as those of one MCP server; without tools, the group is
-    /// gone. The groups come after what add() added, in the order of their names, so that the order
-    /// does not depend on which of them came first. Returns the names that are in use elsewhere:
-    /// those tools are left out. Arguments are not checked for tools whose schemas exceed
-    /// what a group may have. Copies the set.
+    /// Replaces all tools of a group, such as those of one MCP server; an empty list removes the
+    /// group. Groups come after the tools of add(), sorted by group name, so that the order does
+    /// not depend on their arrival. Returns the names that are in use elsewhere; those tools are
+    /// left out. Arguments are not checked for tools whose schemas exceed the group's limit. Copies
+    /// the set.
     std::vector<std::string> replace(std::string_view group, std::vector<server_tool> tools);
 
-    /// What is registered now; never null.
+    /// The current tools; never null.
     [[nodiscard]] std::shared_ptr<const tool_set> snapshot() const;
-    /// The same, for a single question.
+    /// Like snapshot()->contains(), for a single question.
     [[nodiscard]] bool contains(std::string_view name) const { return snapshot()->contains(name); }
 
 private:

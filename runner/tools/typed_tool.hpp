@@ -37,7 +37,7 @@ namespace detail {
 template <class Function>
 concept callable_by_type = requires { typename boost::callable_traits::args_t<Function>; };
 
-/// How a parameter is kept until the call has ended.
+/// Type in which a parameter is kept until the call has ended.
 template <class Parameter>
 struct kept {
     using type = std::remove_cvref_t<Parameter>;
@@ -53,7 +53,7 @@ template <class... Parameters>
 struct kept_arguments<std::tuple<Parameters...>> {
     using type = std::tuple<typename kept<Parameters>::type...>;
 };
-/// Of a function: a tuple of the values of its parameters.
+/// Tuple of the values of a function's parameters.
 template <class Function>
 using arguments_of =
     typename kept_arguments<boost::callable_traits::args_t<Function, std::tuple>>::type;
@@ -73,11 +73,11 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<result<T>> = true;
 
-/// A number as people write it: `42`, `0.5`.
+/// A number as people write it, such as `42` or `0.5`.
 [[nodiscard]] std::string text_of_number(double value);
 [[nodiscard]] tool_outcome outcome_of_failure(const failure& failed);
 
-/// The names `a`, `b` and so on, for a function whose parameters were not named.
+/// The names `a`, `b` and so on, for a function with unnamed parameters.
 [[nodiscard]] std::vector<tool_parameter> plain_names(std::size_t count);
 
 struct typed_parameter {
@@ -88,9 +88,9 @@ struct typed_parameter {
 /// The schema of a tool's arguments. Throws std::invalid_argument if two parameters have one name.
 [[nodiscard]] json::object
 schema_of_parameters(const std::vector<tool_parameter>& given, std::vector<typed_parameter> typed);
-/// Adds the descriptions. Throws std::invalid_argument for one of a member that does not exist.
+/// Adds the descriptions. Throws std::invalid_argument if a described member does not exist.
 void describe_members(json::object& schema, const std::vector<tool_parameter>& given);
-/// Throws std::invalid_argument if there is no name.
+/// Throws std::invalid_argument if the name is empty.
 [[nodiscard]] server_tool
 checked_tool(std::string name, std::string description, json::object schema);
 
@@ -155,7 +155,7 @@ struct typed_function {
     std::vector<tool_parameter> parameters;
 };
 
-/// Holds everything that it uses: a tool may outlive its caller.
+/// Holds everything that it uses, because a tool may outlive its caller.
 template <class Function>
 [[nodiscard]] boost::asio::awaitable<tool_outcome>
 call_typed(std::shared_ptr<typed_function<Function>> typed, tool_invocation call) {
@@ -201,14 +201,14 @@ template <class Function>
 ///     tool("add", "Adds two numbers.", {"a", "b"}, [](double a, double b) { return a + b; })
 ///
 /// Parameters are bool, numbers, std::string, std::optional (not required), lists, maps with names
-/// as keys, structs and enums that Boost.Describe knows, or types of Boost.JSON. C++ does not know
-/// how parameters are called, so their names are given, each with a description if it needs one:
-/// `{{"city", "In English."}, "days"}`. The function may be a coroutine (awaitable<T>). It returns
-/// void, text, anything that a parameter may be, session::content, a tool_outcome, or result<T>,
-/// whose failure the model is told. It throws tool_error to tell the model of an error.
+/// as keys, structs and enums that Boost.Describe knows, or types of Boost.JSON. C++ does not tell
+/// the names of parameters, so they are given, each with a description if it needs one: `{{"city",
+/// "In English."}, "days"}`. The function may be a coroutine (awaitable<T>). It returns void, text,
+/// any type that a parameter may have, session::content, a tool_outcome, or result<T>, whose
+/// failure the model gets. It throws tool_error to give the model an error.
 ///
-/// Arguments are checked before the function is called, on the run's executor: a function that
-/// blocks is for blocking_tool(). Throws std::invalid_argument for names that cannot be right.
+/// Arguments are checked before the function is called, on the run's executor; use blocking_tool()
+/// for a function that blocks. Throws std::invalid_argument if the names cannot be right.
 template <detail::callable_by_type Function, std::size_t Count>
 [[nodiscard]] server_tool tool(
     std::string name, std::string description, const tool_parameter (&parameters)[Count],
@@ -226,8 +226,8 @@ template <detail::callable_by_type Function, std::size_t Count>
     );
 }
 
-/// The same without names: for a function without parameters, or with one struct, whose members are
-/// the arguments. Other parameters are called `a`, `b` and so on, in their order.
+/// A tool without parameter names: for a function without parameters, or with one struct, whose
+/// members are the arguments. Other parameters are called `a`, `b` and so on, in their order.
 template <detail::callable_by_type Function>
 [[nodiscard]] server_tool
 tool(std::string name, std::string description, Function function, tool_options options = {}) {

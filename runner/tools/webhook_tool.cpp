@@ -33,7 +33,7 @@ struct webhook {
     webhook_settings settings;
 };
 
-/// `detail`: for the log, if the model is not told everything.
+/// `detail` is for the log if the model must not get everything.
 tool_outcome error_result(std::string text, std::string detail = {}) {
     if (detail.empty()) {
         detail = text;
@@ -45,7 +45,7 @@ tool_outcome error_result(std::string text, std::string detail = {}) {
     };
 }
 
-// What the model may know; addresses and details are for the operator only.
+// The text for the model. Addresses and details are for the operator only.
 std::string_view describe(transport_failure::kind kind) noexcept {
     switch (kind) {
     case transport_failure::kind::connect:
@@ -67,13 +67,13 @@ std::string_view describe(transport_failure::kind kind) noexcept {
     return "The tool failed.";
 }
 
-// As it arrives, with spare capacity, and as UTF-8.
+// The received text with spare capacity, and its copy as UTF-8.
 constexpr std::size_t copies_of_answer = 3;
 
-// How one attempt ended.
+// The end of one attempt.
 struct attempt {
     tool_outcome outcome;
-    bool may_help = false; ///< To try again.
+    bool may_help = false; ///< Another attempt may help.
     std::optional<std::chrono::seconds> pause = {};
 };
 
@@ -91,7 +91,7 @@ attempt attempt_of(const transport_failure& failed) {
     return made;
 }
 
-/// RFC 9110, 10.2.3, as a number of seconds.
+/// Retry-After (RFC 9110, 10.2.3) if it is a number of seconds.
 std::optional<std::chrono::seconds> retry_after_of(const transport_response& response) {
     const std::string_view text = response.header("retry-after");
     std::uint32_t seconds = 0;
@@ -110,7 +110,7 @@ attempt attempt_of(const transport_response& response) {
     };
 }
 
-// Takes the arguments, which may be large values.
+// Moves the arguments out, which may be large.
 std::string write_body(tool_invocation& call) {
     boost::json::object body;
     body.emplace("name", call.name);
@@ -211,7 +211,8 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
     return request;
 }
 
-// A text that is too long keeps a few bytes more than it may have: whoever stores it sees that.
+// A text that is too long keeps a few bytes above the limit, so that the code that stores it sees
+// that.
 asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& request) {
     auto answered = co_await hook.transport->send(request);
     if (!answered) {
@@ -285,8 +286,8 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     endpoint.connect_timeout = settings.timeout;
     endpoint.first_byte_timeout = settings.timeout;
     endpoint.idle_timeout = settings.timeout;
-    // A tool that has been started is never started again, unless it says that it may be: the
-    // transport sends no request a second time.
+    // The transport sends no request twice: a started tool is never started again unless it is
+    // marked idempotent.
     endpoint.reuse_connections = false;
     endpoint.budget = settings.budget;
     result<std::shared_ptr<http_client>> transport = make_http_client(std::move(endpoint));

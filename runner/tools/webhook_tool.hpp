@@ -12,42 +12,41 @@
 
 namespace agui::runner {
 
-/// W3C Trace Context: always passed on.
+/// W3C Trace Context header, which is always passed on.
 inline constexpr std::string_view trace_header = "traceparent";
 
 /// `[[tools.webhook]]` of the configuration.
 struct webhook_settings {
     std::string url;
-    http_method method = http_method::post; ///< Or get: the arguments are the query then.
+    http_method method = http_method::post; ///< For get, the arguments become the query.
     std::vector<std::pair<std::string, std::string>> headers;
-    /// Names, in lower case, of the headers of the run's request that are sent along, besides
-    /// trace_header. One that is in `headers` is not.
+    /// Headers of the run's request to be sent along with trace_header, by name in lower case.
+    /// Names that are in `headers` are skipped.
     std::vector<std::string> pass_headers;
-    bool idempotent = false; ///< A call may be sent again although it may have been executed.
-    std::chrono::milliseconds timeout{30'000}; ///< For the whole call, with its attempts.
-    /// Before the second attempt; twice that before the third. An answer's Retry-After counts more.
+    bool idempotent = false; ///< A call may be sent again even if it may have been executed.
+    std::chrono::milliseconds timeout{30'000}; ///< For the whole call, including its attempts.
+    /// Pause before the second attempt; doubled before the third. An answer's Retry-After takes
+    /// precedence.
     std::chrono::milliseconds retry_pause{250};
-    /// Of a longer answer only a little more is read: whoever stores it cuts it.
+    /// Slightly more is read of a longer answer; the code that stores the result cuts it.
     std::size_t max_result_bytes = 1U << 20U;
-    memory_budget* budget = nullptr; ///< Counts the answer while it is read; null: nothing does.
+    memory_budget* budget = nullptr; ///< Counts the answer while it is read; may be null.
 };
 
-/// A tool at a URL. Its result is the answer's body; any status but 2xx, a timeout and a lost
-/// connection give error results that name the problem but not the URL. A tool that could not be
-/// connected to is `unavailable`.
+/// A tool at a URL. Its result is the answer's body. Any status but 2xx, a timeout or a lost
+/// connection gives an error result that names the problem but not the URL. If no connection can be
+/// made, the tool is `unavailable`.
 ///
 /// POST sends `{name, arguments, toolCallId, threadId, runId, agentId, principal}`, the last only
-/// if there is one. GET appends the arguments to the query, texts as they are and other values as
-/// JSON, and has the ids in headers: `X-Agui-Tool-Call-Id`, `-Thread-Id`, `-Run-Id`, `-Agent-Id`
-/// and
-/// `-Principal`, bytes that a header cannot have percent-encoded.
+/// if there is one. GET appends the arguments to the query, texts unchanged and other values as
+/// JSON, and sends the ids in headers: `X-Agui-Tool-Call-Id`, `-Thread-Id`, `-Run-Id`, `-Agent-Id`
+/// and `-Principal`, where bytes that a header cannot hold are percent-encoded.
 ///
-/// A GET, and a call that is idempotent, is sent up to twice more after a connection that failed,
-/// and after 429, 502, 503 and 504, unless Retry-After asks for more than 10 seconds. It has the
-/// header Idempotency-Key: principal, thread and call id, since call ids are unique in a thread
-/// only.
+/// A GET, or a call that is idempotent, is sent up to twice more if the connection failed and after
+/// 429, 502, 503 and 504, unless Retry-After asks for more than 10 seconds. It has the header
+/// Idempotency-Key: principal, thread and call id, since call ids are unique in a thread only.
 ///
-/// errc::invalid_input if the URL is not usable.
+/// errc::invalid_input if the URL cannot be used.
 [[nodiscard]] result<tool_function> make_webhook_tool(webhook_settings settings);
 
 } // namespace agui::runner

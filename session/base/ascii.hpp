@@ -6,7 +6,7 @@
 
 namespace agui {
 
-// Letters as protocols compare them: A to Z only, whatever the locale.
+// Protocols ignore the case of A to Z only, whatever the locale.
 
 [[nodiscard]] constexpr bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
 
@@ -20,7 +20,7 @@ namespace agui {
     return lower;
 }
 
-/// True for texts that differ in nothing but the case of letters.
+/// True if the texts differ only in the case of letters.
 [[nodiscard]] constexpr bool
 equal_ignoring_case(std::string_view left, std::string_view right) noexcept {
     return std::ranges::equal(

@@ -16,7 +16,7 @@ namespace agui {
 /// that notify() is safe while the waiter is being destroyed.
 class change_signal : public std::enable_shared_from_this<change_signal> {
 public:
-    /// `executor` is the waiter's.
+    /// `executor` belongs to the waiting coroutine.
     explicit change_signal(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
     /// Reports a change. Safe to call from any thread.
@@ -28,7 +28,7 @@ public:
     }
 
     /// Returns at the next change, at once if there was one since the last wait, or at `deadline`.
-    /// To be called on the executor, by one coroutine at a time.
+    /// Call it on the executor, by one coroutine at a time.
     [[nodiscard]] boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) {
         if (!told_) {

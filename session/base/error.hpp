@@ -22,7 +22,7 @@ enum class errc {
     pending_tool_calls,   ///< `tools.on_abandoned = "reject"` and calls are open.
     tool_name_clash,      ///< A client tool has a server tool's name, with "reject".
     thread_busy,          ///< Another run holds the thread (`active_run_id`), or the server does.
-    conflict,             ///< The thread is not as the caller has seen it; read it again.
+    conflict,             ///< The thread changed since the caller read it; read it again.
     lease_lost,           ///< The caller no longer holds the thread; inside the process only.
     queue_full,           ///< The thread's queue is full (`session.queue_max`), or its messages.
     run_id_reused,        ///< The runId was used before with a different body.
@@ -40,16 +40,16 @@ enum class errc {
 /// The snake_case name that clients see, e.g. "unknown_tool_call". Never empty.
 [[nodiscard]] std::string_view to_string(errc code) noexcept;
 
-/// An expected failure. `detail` is one sentence for the caller of the API: it names what was wrong
+/// An expected failure. `detail` is one sentence for the caller of the API: it says what is wrong
 /// and what would be right, and never holds a secret or an upstream's text.
 struct failure {
     errc code = errc::internal;
     std::string detail;
     /// JSON path into the request, as `messages[2].toolCallId`; or empty.
     std::string path{};
-    std::string active_run_id{}; ///< For thread_busy: the run that holds the thread, if one does.
-    /// For thread_busy: the process that has the thread, if it is another one
-    /// (session::store::gateway_number()); 0: it is this one, or not known.
+    std::string active_run_id{}; ///< The run that holds the thread, if one does (thread_busy).
+    /// The other process that holds the thread (session::store::gateway_number()), for thread_busy;
+    /// 0 if it is this process or unknown.
     std::int64_t gateway = 0;
 };
 

@@ -48,7 +48,7 @@ struct chosen_failpoint {
     }
 };
 
-// True: the caller must fail.
+// Returns true if the caller must fail.
 bool stumble(std::string_view name) noexcept {
     static chosen_failpoint chosen;
     if (chosen.what == action::none || name != chosen.name ||

@@ -16,16 +16,16 @@ namespace agui {
 
 #ifdef AGUI_FAILPOINTS
 
-/// For a place where nothing can fail: kill and delay take effect, error does not.
+/// Marks a place where nothing can fail: kill and delay take effect, error does not.
 void pass_failpoint(std::string_view name) noexcept;
 
-/// For a place where something can fail: error throws std::runtime_error.
+/// Marks a place where something can fail: error throws std::runtime_error.
 void check_failpoint(std::string_view name);
 
-/// For tests of this process: `hook` is called with the name of every place that is passed, by the
-/// thread that passes it. What it throws leaves check_failpoint(); at a pass_failpoint() it must
-/// not throw. The destructor removes the hook and waits for calls under way. At most one object
-/// exists at a time.
+/// Used in tests of this process: calls `hook` with the name of every place that is passed, on the
+/// thread that passes it. An exception of the hook leaves check_failpoint(); at a pass_failpoint()
+/// it must not throw. The destructor removes the hook and waits for calls under way. At most one
+/// object exists at a time.
 class failpoint_hook {
 public:
     explicit failpoint_hook(std::function<void(std::string_view)> hook);

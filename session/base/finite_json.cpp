@@ -36,7 +36,7 @@ bool is_finite(const boost::json::value& value) noexcept {
     }
 }
 
-// Of its own: an object that became a value to be looked at would be copied.
+// A function of its own, because turning an object into a value would copy it.
 bool is_finite(const boost::json::object& members) noexcept {
     return std::ranges::all_of(members, [](const auto& member) {
         return is_finite(member.value());

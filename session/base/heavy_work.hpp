@@ -15,7 +15,7 @@
 
 namespace agui {
 
-/// Up to this size a text is parsed in a few milliseconds, by the thread that has it.
+/// Texts up to this size are parsed in a few milliseconds, on the caller's thread.
 inline constexpr std::size_t small_work_bytes = 256U << 10U;
 
 /// Small texts may use the memory reserve.
@@ -29,11 +29,11 @@ inline constexpr std::size_t small_work_bytes = 256U << 10U;
 
 /// Threads for work on texts that are too large for an I/O thread: one for texts of up to 4 MB, one
 /// for larger ones. Each does one piece of work at a time, so that little memory is taken at once
-/// and a photo does not wait for the largest texts. Safe to use from any thread. What waits for
-/// work must not be destroyed before this object, which waits for the work under way.
+/// and a photo does not wait for the largest texts. Safe to use from any thread. Coroutines that
+/// wait for work must outlive this object, whose destructor waits for the work under way.
 class heavy_work {
 public:
-    /// `budget` counts what the work takes; may be null.
+    /// `budget` counts the memory that the work takes; may be null.
     explicit heavy_work(memory_budget* budget) : budget_(budget) {}
     ~heavy_work();
     heavy_work(const heavy_work&) = delete;
@@ -61,24 +61,23 @@ template <class Work>
 boost::asio::awaitable<std::optional<std::invoke_result_t<Work&>>> work_there(Work work) {
     std::optional<Work> once(std::move(work));
     std::optional<std::invoke_result_t<Work&>> outcome((*once)());
-    once.reset(); // Here, because freeing what it holds may take milliseconds, too.
+    once.reset(); // On this thread, because freeing its data may take milliseconds, too.
     co_return std::move(outcome);
 }
 
 } // namespace detail
 
-/// Returns work(), where `work` is about a text of so many bytes. A small text is worked on at
-/// once, a larger one on a thread of `heavy`; the caller resumes on its own executor. `heavy` may
-/// be null: then everything is done at once. Throws what `work` throws. A cancellation does not end
-/// the work.
+/// Returns work(), where `work` handles a text of `bytes` bytes. A small text is handled at once, a
+/// larger one on a thread of `heavy`; the caller resumes on its own executor. If `heavy` is null,
+/// everything is done at once. Throws what `work` throws. A cancellation does not end the work.
 template <class Work>
 [[nodiscard]] boost::asio::awaitable<std::invoke_result_t<Work&>>
 run_heavy(heavy_work* heavy, std::size_t bytes, Work work) {
     if (heavy == nullptr || bytes <= small_work_bytes) {
         co_return work();
     }
-    // Without the caller's slot: a cancellation would be emitted on the lane, where its signal may
-    // already be gone.
+    // Do not pass the caller's slot: a cancellation would be emitted on the lane, where its signal
+    // may already be gone.
     auto outcome = co_await boost::asio::co_spawn(
         heavy->lane_of(bytes), detail::work_there<Work>(std::move(work)),
         boost::asio::bind_cancellation_slot(

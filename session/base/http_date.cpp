@@ -60,7 +60,7 @@ void take_word(date_parts& date, std::string_view word) {
             date.day = *number;
         } else if (date.year < 0) {
             date.year = *number;
-            if (word.size() == 2) { // As POSIX reads it: a server names a date close to now.
+            if (word.size() == 2) { // Read as in POSIX, because a server names a date close to now.
                 date.year += *number < 69 ? 2000 : 1900;
             }
         }
@@ -95,7 +95,7 @@ std::optional<std::chrono::sys_seconds> parse_http_date(std::string_view text) {
     }
     const std::chrono::year_month_day day{
         std::chrono::year(date.year), std::chrono::month(static_cast<unsigned>(date.month)),
-        std::chrono::day(static_cast<unsigned>(date.day)) // Which keeps the low byte only.
+        std::chrono::day(static_cast<unsigned>(date.day)) // This keeps the low byte only.
     };
     if (!date.time || date.year < 1970 || date.year > 9999 || date.day > 31 || !day.ok()) {
         return std::nullopt;

@@ -42,18 +42,18 @@ struct unread_json {
     bool on_comment(text_view, error_code&) { return true; }
 };
 
-/// Reads a JSON text without building values: it tells a handler of boost::json::basic_parser what
-/// the text holds.
+/// Reads a JSON text without building values: it reports the content to a handler of
+/// boost::json::basic_parser.
 template <class Handler>
 class json_event_reader {
 public:
-    /// The budget of `limits` is not used: the handler counts what it keeps.
+    /// The budget of `limits` is not used: the handler counts the memory that it keeps.
     template <class... Arguments>
     explicit json_event_reader(const json_limits& limits, Arguments&&... arguments)
         : parser_(parse_options_of(limits), std::forward<Arguments>(arguments)...) {}
 
-    /// Reads the whole text; to be called once. An error: the text is not JSON, is nested too deep,
-    /// or the handler has refused it. Passes on what the handler throws.
+    /// Reads the whole text; to be called once. Returns an error if the text is not JSON, is nested
+    /// too deep or was refused by the handler. Exceptions of the handler pass through.
     [[nodiscard]] boost::system::error_code read(std::string_view text) {
         boost::system::error_code ec;
         const std::size_t read = parser_.write_some(false, text.data(), text.size(), ec);

@@ -22,7 +22,7 @@ inline constexpr std::size_t protocol_members_max = 1024;
 [[nodiscard]] std::string snake_case(std::string_view camel_case);
 
 /// The member named `key` (in camelCase, at most 31 characters); if it is absent or null, the one
-/// with that name in snake_case, which clients that serialise Python models write. nullptr if that
+/// with that name in snake_case, which clients that serialize Python models write. nullptr if that
 /// is absent or null as well.
 [[nodiscard]] const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept;

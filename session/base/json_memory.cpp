@@ -12,7 +12,7 @@ namespace {
 // The budget is changed in steps of this size, because all threads share it.
 constexpr std::size_t step_bytes = 64U << 10U;
 
-// What an allocation costs: with malloc's header, rounded up to malloc's granularity.
+// Bytes of an allocation with malloc's header, rounded up to malloc's granularity.
 std::size_t cost_of(std::size_t bytes) noexcept {
     constexpr std::size_t grain = 16;
     constexpr std::size_t least = 32;

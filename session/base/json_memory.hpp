@@ -39,7 +39,8 @@ private:
 [[nodiscard]] boost::json::storage_ptr
 make_json_storage(memory_budget* budget, memory_use use = memory_use::ordinary);
 
-/// What the values in this storage take, with all others that share it. 0 if nothing counts them.
+/// The bytes that the values in this storage take, with all others that share it. 0 if nothing
+/// counts them.
 [[nodiscard]] std::size_t counted_bytes(const boost::json::storage_ptr& memory) noexcept;
 
 } // namespace agui

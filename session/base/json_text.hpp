@@ -8,7 +8,7 @@
 namespace agui {
 
 /// An immutable JSON document as text, shared by its copies: a copy costs one reference count,
-/// whatever the size. For documents that are stored and sent on but never inspected.
+/// whatever the size. Use it for documents that are stored and sent on but never inspected.
 class json_text {
 public:
     /// null
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] bool is_null() const noexcept { return !text_; }
     [[nodiscard]] bool is_empty_object() const noexcept { return view() == "{}"; }
 
-    /// True for the same text: documents that differ only in the order of members are not equal.
+    /// True if the texts are equal: documents that differ only in the order of members are not.
     friend bool operator==(const json_text& left, const json_text& right) noexcept {
         return left.text_ == right.text_ || left.view() == right.view();
     }
@@ -31,7 +31,7 @@ public:
 private:
     static constexpr std::string_view null = "null";
 
-    std::shared_ptr<const std::string> text_; ///< Null pointer: null.
+    std::shared_ptr<const std::string> text_; ///< Null for the document `null`.
 };
 
 } // namespace agui

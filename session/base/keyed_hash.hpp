@@ -60,8 +60,8 @@ private:
     std::uint64_t v3_;
 };
 
-/// SipHash-1-3 of a text. With a secret key nobody can choose texts that share a hash or a bucket,
-/// so a table of names from outside stays fast.
+/// SipHash-1-3 of a text. With a secret key, clients cannot choose texts that share a hash or a
+/// bucket, so a table of names from outside stays fast.
 [[nodiscard]] inline std::uint64_t keyed_hash(const hash_key& key, std::string_view text) noexcept {
     const auto word_at = [&text]<class Word>(std::size_t at, Word word) {
         std::memcpy(&word, text.data() + at, sizeof(word));

@@ -28,8 +28,8 @@ inline void put_leb128(std::string& bytes, std::uint64_t value) {
     bytes.append(number, write_leb128(number, value));
 }
 
-/// Reads a number below 2^63 and removes it from the front of `bytes`. False: there is none; then
-/// `bytes` and `value` are meaningless.
+/// Reads a number below 2^63 and removes it from the front of `bytes`. Returns false if there is
+/// none; `bytes` and `value` are then meaningless.
 [[nodiscard]] inline bool take_leb128(std::string_view& bytes, std::uint64_t& value) {
     value = 0;
     for (unsigned shift = 0; shift < 63 && !bytes.empty(); shift += 7) {

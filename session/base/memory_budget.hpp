@@ -7,18 +7,18 @@
 
 namespace agui {
 
-/// Who takes memory from a budget.
+/// Priorities of memory uses.
 enum class memory_use {
     ordinary,
     small, ///< May use the reserve too, so that other uses never crowd out small ones.
-    large, ///< Leaves as much as the reserve to ordinary uses.
+    large, ///< Must leave as many bytes as the reserve has to ordinary uses.
 };
 
 class memory_share;
 
-/// A limit of the bytes that requests, logs and replies take together (`server.max_memory_bytes`).
-/// It only counts what its users report; it allocates nothing. Safe to call from any thread; must
-/// outlive its shares.
+/// A limit on the bytes that requests, logs and replies take together (`server.max_memory_bytes`).
+/// It only counts the bytes that its users report; it allocates nothing. Safe to call from any
+/// thread; must outlive its shares.
 class memory_budget {
 public:
     /// The last `reserve` of the `limit` bytes are for memory_use::small.
@@ -26,16 +26,16 @@ public:
         : limit_(limit),
           ordinary_limit_(limit - (reserve < limit ? reserve : limit)),
           large_limit_(ordinary_limit_ - (reserve < ordinary_limit_ ? reserve : ordinary_limit_)) {}
-    /// A budget for one piece of work, whose memory was reserved before: it gives what `reserved`
-    /// holds besides `used` bytes, and above that whatever `reserved` can grow by. Then it is used
-    /// by one thread at a time. `reserved` must outlive it.
+    /// A budget for one piece of work whose memory was reserved before. It gives the bytes that
+    /// `reserved` holds beyond `used`, and then as many as `reserved` can grow by. Such a budget is
+    /// used by one thread at a time. `reserved` must outlive it.
     memory_budget(memory_share& reserved, std::size_t used) noexcept;
     memory_budget(const memory_budget&) = delete;
     memory_budget& operator=(const memory_budget&) = delete;
 
-    /// False: there is not enough room, and nothing was taken.
+    /// Returns false, and takes nothing, if there is not enough room.
     [[nodiscard]] bool take(std::size_t bytes, memory_use use) noexcept;
-    /// For memory that can no longer be refused: the sum may exceed the limit.
+    /// Takes memory that can no longer be refused: the sum may exceed the limit.
     void take_anyway(std::size_t bytes) noexcept;
     /// Returns bytes that were taken.
     void give_back(std::size_t bytes) noexcept {
@@ -63,11 +63,11 @@ private:
     const std::size_t ordinary_limit_;
     std::atomic<std::size_t> used_{0};
     const std::size_t large_limit_;
-    memory_share* const reserved_ = nullptr; ///< Null: the budget has memory of its own.
+    memory_share* const reserved_ = nullptr; ///< Null if the budget has memory of its own.
 };
 
-/// What one user has taken from a budget; the destructor returns it. Without a budget (null) it
-/// still counts, but refuses nothing. Used by one thread at a time.
+/// The bytes that one user has taken from a budget; the destructor returns them. Without a budget
+/// (null) it still counts, but refuses nothing. Used by one thread at a time.
 class memory_share {
 public:
     memory_share() = default;
@@ -84,14 +84,14 @@ public:
           held_(std::exchange(other.held_, 0)) {}
     memory_share& operator=(memory_share&& other) noexcept;
 
-    /// Makes the share at least `bytes`; never shrinks it. False: the budget has not enough room,
-    /// and nothing changes.
+    /// Makes the share at least `bytes`; never shrinks it. Returns false, and changes nothing, if
+    /// the budget has too little room.
     [[nodiscard]] bool grow_to(std::size_t bytes) noexcept;
     /// The same for memory that can no longer be refused: always succeeds.
     void grow_anyway_to(std::size_t bytes) noexcept;
-    /// Returns what it holds above `bytes`, rounded up to whole steps.
+    /// Returns all bytes above `bytes`, rounded up to whole steps.
     void shrink_to(std::size_t bytes) noexcept;
-    /// Changes the use for later calls; what is held stays held.
+    /// Changes the use for later calls; bytes already held stay held.
     void set_use(memory_use use) noexcept { use_ = use; }
 
     [[nodiscard]] std::size_t held() const noexcept { return held_; }

@@ -7,7 +7,7 @@
 /// @file
 /// Locks that clang checks (`-Wthread-safety`). A member that AGUI_GUARDED_BY names a mutex for is
 /// used only with that mutex held; a function with AGUI_REQUIRES is called only with it held. A
-/// lambda is analysed as a function of its own, so one that uses guarded members needs
+/// lambda is analyzed as a function of its own, so one that uses guarded members needs
 /// AGUI_REQUIRES after its parameters. Other compilers see none of it.
 #if defined(__clang__)
 #define AGUI_THREAD_SAFETY(...) __attribute__((__VA_ARGS__))
@@ -59,7 +59,7 @@ private:
 
 } // namespace agui
 
-/// libstdc++ does not annotate its guard; this one the analysis knows.
+/// libstdc++ does not annotate its guard; the analysis knows this one.
 template <>
 class AGUI_THREAD_SAFETY(scoped_lockable) std::lock_guard<agui::mutex> {
 public:

@@ -28,7 +28,7 @@ inline std::size_t digest(const char* begin, const char* end, std::size_t salt) 
     return agui::keyed_hash(key, {begin, static_cast<std::size_t>(end - begin)});
 }
 
-// For a name in a JSON pointer, whose escapes are resolved by the iterator.
+// Hashes a name in a JSON pointer, whose escapes are resolved by the iterator.
 template <class Iterator>
 std::size_t digest(Iterator begin, Iterator end, std::size_t salt) noexcept {
     std::string name;
@@ -82,7 +82,7 @@ result<json::value> parse_json(std::string_view text, const json_limits& limits)
     const json::storage_ptr memory = limits.budget == nullptr
                                          ? json::storage_ptr()
                                          : make_json_storage(limits.budget, limits.use);
-    std::array<unsigned char, BOOST_JSON_STACK_BUFFER_SIZE> stack; // Of small texts.
+    std::array<unsigned char, BOOST_JSON_STACK_BUFFER_SIZE> stack; // Memory for small texts.
     json::parser parser(memory, parse_options_of(limits), stack.data(), stack.size());
     parser.reset(memory);
     return parse_with(parser, text);

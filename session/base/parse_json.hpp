@@ -21,17 +21,17 @@ struct json_limits {
     std::size_t max_depth = 32;
     /// Strings may hold bytes that are not UTF-8.
     bool any_bytes = false;
-    /// Counts the memory of the parser, and of the values for as long as they live. Null: not
-    /// counted. Must outlive the values.
+    /// Counts the memory of the parser, and of the values for as long as they live. Nothing is
+    /// counted if it is null. Must outlive the values.
     memory_budget* budget = nullptr;
     memory_use use = memory_use::ordinary;
 };
 
 [[nodiscard]] boost::json::parse_options parse_options_of(const json_limits& limits) noexcept;
 
-/// The value of a JSON text. Takes time proportional to its length, whatever it holds, and up to 25
-/// times its length of memory. Failures: invalid_json, also for a text that is nested too deep;
-/// overloaded if the budget has no room.
+/// The value of a JSON text. Takes time proportional to the length, whatever the content, and
+/// memory of up to 25 times the length. Failures: invalid_json, also for a text that is nested too
+/// deep; overloaded if the budget has no room.
 [[nodiscard]] result<boost::json::value>
 parse_json(std::string_view text, const json_limits& limits = {});
 
@@ -42,10 +42,10 @@ parse_json(std::string_view text, const json_limits& limits = {});
 /// allocate nothing. Used by one thread at a time.
 class json_parser {
 public:
-    /// The budget of `limits` is not used: the memory of each text counts.
+    /// The budget of `limits` is not used: the `memory` of each parse() counts.
     explicit json_parser(const json_limits& limits);
 
-    /// As parse_json(). The value is made in `memory`.
+    /// Like parse_json(), with the value allocated in `memory`.
     [[nodiscard]] result<boost::json::value>
     parse(std::string_view text, boost::json::storage_ptr memory);
 

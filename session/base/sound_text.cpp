@@ -24,10 +24,10 @@ constexpr std::array<code_points, 8> misleading{{
     {0xE0000, 0xE007F}, // Tags: a second ASCII that is not shown
 }};
 
-// Returns how many bytes `point` has as UTF-8. All that are looked for have two or more.
+// Returns the number of bytes of `point` in UTF-8. All points that are looked for have two or more.
 std::size_t size_of(char32_t point) noexcept { return point < 0x800 ? 2 : point < 0x10000 ? 3 : 4; }
 
-// The first character, with 0 for one of ASCII. Its value is of no use if it is not UTF-8.
+// The first character, or 0 if it is ASCII. Meaningless if the text is not UTF-8.
 char32_t first_point(std::string_view text) noexcept {
     const auto lead = static_cast<unsigned char>(text.front());
     const std::size_t size = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;

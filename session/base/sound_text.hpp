@@ -13,7 +13,7 @@ namespace agui {
 [[nodiscard]] std::size_t misleading_character(std::string_view text) noexcept;
 
 /// UTF-8 `text` without the characters that misleading_character() finds, except those (ASCII) in
-/// `kept`. For names and descriptions that others write, and people and models read.
+/// `kept`. Use it for names and descriptions that others write, and people and models read.
 [[nodiscard]] std::string sound_text(std::string_view text, std::string_view kept = {});
 
 } // namespace agui

@@ -12,7 +12,7 @@ namespace json = boost::json;
 
 namespace {
 
-// The depth: a request may have 1024, and a message adds some.
+// A request may have a depth of 1024, and a message adds some.
 constexpr json_limits stored_limits{.max_depth = 2000, .any_bytes = true};
 
 } // namespace

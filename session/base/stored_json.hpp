@@ -9,15 +9,15 @@
 
 namespace agui::session {
 
-/// Reads JSON that a store has written. What was accepted once must stay readable: a tool may have
-/// answered with bytes that are not UTF-8, and the limits on input do not apply. errc::invalid_json
-/// if it is damaged.
+/// Reads JSON that a store has written. Data that was accepted once must stay readable: a tool may
+/// have answered with bytes that are not UTF-8, and the limits on input do not apply.
+/// errc::invalid_json if it is damaged.
 [[nodiscard]] result<boost::json::value> parse_stored(std::string_view text);
 
 /// The same for JSON that is kept as text: it is checked, but no values are built.
 [[nodiscard]] result<json_text> read_stored_text(std::string_view text);
 
-/// The same for an object. Null: it has no members, is no object, or is damaged.
+/// The same for an object. Null if it has no members, is not an object or is damaged.
 [[nodiscard]] json_text stored_object(std::string_view text);
 
 } // namespace agui::session

@@ -11,8 +11,8 @@
 
 namespace agui {
 
-/// Hashes texts with keyed_hash(). std::hash has no key, so that a client that knows the library
-/// can choose ids that all fall into one bucket.
+/// Hashes texts with keyed_hash(). std::hash has no key, so a client that knows the library can
+/// choose ids that all fall into one bucket.
 struct text_hash {
     using is_transparent = void;
 
@@ -25,7 +25,7 @@ struct text_hash {
 template <class Value>
 using text_map = std::unordered_map<std::string, Value, text_hash, std::equal_to<>>;
 using text_set = std::unordered_set<std::string, text_hash, std::equal_to<>>;
-/// Like text_map; the texts belong to someone else.
+/// Like text_map, but the keys are views: the table does not own their texts.
 template <class Value>
 using view_map = std::unordered_map<std::string_view, Value, text_hash, std::equal_to<>>;
 using view_set = std::unordered_set<std::string_view, text_hash, std::equal_to<>>;

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 25> white_spaces{
     "\xE3\x80\x80",
 };
 
-/// How many bytes of white space the text begins with: one character, or 0.
+/// The number of bytes of the white space character at the start of the text; 0 if there is none.
 std::size_t leading(std::string_view text) noexcept {
     const auto found = std::ranges::find_if(white_spaces, [text](std::string_view each) {
         return text.starts_with(each);

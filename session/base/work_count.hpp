@@ -9,10 +9,10 @@
 
 namespace agui {
 
-// What reading, planning, applying and storing a request costs, in steps instead of seconds: a test
-// compares the count for a request with the count for one of the same shape and twice the size. A
-// step is one value read, one message or call visited, one part normalised or hashed. Does nothing
-// in builds without AGUI_VERIFY_EVENTS.
+// The cost of reading, planning, applying and storing a request, in steps instead of seconds: a
+// test compares the count for a request with the count for one of the same shape and twice the
+// size. A step is one value read, one message or call visited, one part normalized or hashed. Does
+// nothing in builds without AGUI_VERIFY_EVENTS.
 
 #ifdef AGUI_VERIFY_EVENTS
 inline std::atomic<std::uint64_t> work_done{0};

@@ -6,9 +6,9 @@
 
 namespace agui::session {
 
-/// A file that a page has given to a thread before a message uses it.
+/// A file that a page has sent to a thread before a message uses it.
 struct attachment {
-    std::string sha256; ///< Of the bytes: 64 hexadecimal digits in lower case.
+    std::string sha256; ///< Digest of the bytes: 64 hexadecimal digits in lower case.
     std::string mime_type;
     std::string bytes;
     unix_ms kept_at = 0;

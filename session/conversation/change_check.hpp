@@ -10,7 +10,7 @@ namespace agui::session {
 void check_change(thread_size size, const changes& change);
 
 /// Throws std::logic_error if changes::answered does not fit `run`, which begins with the change:
-/// one of them has not ended, is not said to be answered by another run, or is `run` itself.
+/// one of the answered runs has not ended, has no answered_by, or is `run` itself.
 void check_answered(const run_record& run, const changes& change);
 
 /// The smallest size of a thread that the change fits.

@@ -140,7 +140,7 @@ content_form::content_form(const content& value) {
     if (parts.empty()) {
         form_ = std::string_view();
     } else if (is_plain_text(parts)) {
-        // A view of the given content, not of the copy, which ends here.
+        // Refer to the given content, not to the copy, which is destroyed here.
         for (const json::value& part : given) {
             const json::object* object = part.if_object();
             if (object != nullptr && string_member(*object, "type") == "text" &&

@@ -23,7 +23,7 @@ class content_form {
 public:
     explicit content_form(const content& value);
 
-    /// A text that is the same for equal forms only: a key for look-ups.
+    /// A key for look-ups: the keys are equal if and only if the forms are.
     [[nodiscard]] std::string key() const;
 
     friend bool operator==(const content_form&, const content_form&) = default;

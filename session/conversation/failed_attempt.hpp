@@ -8,18 +8,18 @@
 
 namespace agui::session {
 
-/// The most that is kept of what a model server says about a failure.
+/// The most bytes that are kept of a model server's failure reply.
 inline constexpr std::size_t attempt_body_max = 16U << 10U;
 
-/// A try at a model that failed: for the operator's eyes alone, because `body` may repeat what the
-/// conversation says. No route serves it, and no log shows it.
+/// A failed attempt to call a model. It is for the operator alone, because `body` may repeat parts
+/// of the conversation. No route serves it, and no log shows it.
 struct failed_attempt {
     std::int64_t run_number = 0;
     unix_ms at = 0;
     std::string model;      ///< The model's name in the configuration.
-    int status = 0;         ///< The HTTP status; 0: none was received.
-    std::string request_id; ///< The model server's own id of the request; empty: it sent none.
-    std::string body;       ///< What the server said, keys cut out; at most attempt_body_max bytes.
+    int status = 0;         ///< The HTTP status; 0 if none was received.
+    std::string request_id; ///< The model server's own id of the request; empty if it sent none.
+    std::string body;       ///< The server's reply, keys cut out; at most attempt_body_max bytes.
 };
 
 } // namespace agui::session

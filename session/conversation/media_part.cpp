@@ -27,7 +27,7 @@ using name_pair = std::pair<std::string_view, std::string_view>;
 
 constexpr std::string_view unknown_type = "application/octet-stream";
 
-/// IANA's registry of media types has the right ones only.
+/// IANA's registry of media types lists only the registered names.
 constexpr std::array<name_pair, 29> registered_names{{
     {"image/jpg", "image/jpeg"},          {"image/jpe", "image/jpeg"},
     {"image/jfif", "image/jpeg"},         {"image/pjpeg", "image/jpeg"},
@@ -66,11 +66,11 @@ kind kind_of(std::string_view type) noexcept {
 }
 
 struct data_url {
-    std::string_view type; ///< With its parameters; may be empty.
+    std::string_view type; ///< Includes its parameters; may be empty.
     std::string_view base64;
 };
 
-/// nullopt: it is none (RFC 2397), or its data is not base64.
+/// Returns nullopt if it is not a data URL (RFC 2397), or if its data is not base64.
 std::optional<data_url> read_data_url(std::string_view text) noexcept {
     constexpr std::string_view scheme = "data:";
     constexpr std::string_view encoding = ";base64";
@@ -134,7 +134,7 @@ void read_data_urls(media_part& part) {
     }
 }
 
-/// The value of a base64 digit; -1: the character is none.
+/// The value of a base64 digit; -1 if the character is none.
 int digit_of(char c) noexcept {
     if (c >= 'A' && c <= 'Z') {
         return c - 'A';
@@ -153,13 +153,13 @@ int digit_of(char c) noexcept {
 
 bool is_space(char c) noexcept { return c == '\r' || c == '\n' || c == ' ' || c == '\t'; }
 
-/// Gives the decoded bytes to `take`, some at a time. False: the text is not base64.
+/// Passes the decoded bytes to `take`, some at a time. Returns false if the text is not base64.
 template <class Take>
 bool decode_to(std::string_view text, Take take) {
     std::array<char, 3072> decoded{};
     std::size_t size = 0;
     std::uint32_t bits = 0;
-    unsigned digits = 0; // Of the current group of four.
+    unsigned digits = 0; // Digits of the current group of four.
     bool padded = false;
     for (const char c : text) {
         if (is_space(c)) {

@@ -12,22 +12,23 @@
 
 namespace agui::session {
 
-/// A content part that is not text, in terms that no dialect has invented: its kind, and where its
+/// A content part that is not text, in terms of no particular dialect: its kind, and where its
 /// bytes are. Views live as long as the part.
 struct media_part {
     enum class kind { image, audio, video, document, other };
     enum class source { none, data, url, file };
     kind what = kind::other;
     source from = source::none;
-    std::string_view value;    ///< data: base64, without a `data:` in front; a URL; a handle.
-    std::string mime_type;     ///< See media_type(); empty: unknown.
-    std::string_view provider; ///< file: whose handle it is; empty: unknown.
+    std::string_view value;    ///< Base64 without a `data:` prefix, the URL, or the file handle.
+    std::string mime_type;     ///< See media_type(); empty if unknown.
+    std::string_view provider; ///< file: the issuer of the handle; empty if unknown.
     std::string_view filename;
 };
 
 /// Reads an AG-UI part (`image`, `audio`, `video`, `document`, or the legacy `binary`). A data URL
-/// in base64 is data, whichever source it is given as, and its own media type counts; the declared
-/// one does if it has none, or only application/octet-stream. Another data URL is a URL.
+/// in base64 is read as data, whichever source it is given as. Its own media type takes precedence,
+/// unless it has none or only application/octet-stream: then the declared one applies. Any other
+/// data URL stays a URL.
 [[nodiscard]] media_part read_media_part(const boost::json::object& part);
 
 /// The registered name of a media type: in lower case, without parameters, and without the names
@@ -36,19 +37,19 @@ struct media_part {
 
 /// The bytes that a content part holds itself. The view is valid as long as the part.
 struct data_part {
-    std::string_view value;     ///< Base64, or whatever the client sent.
-    std::string mime_type = {}; ///< See media_type(); empty: unknown.
+    std::string_view value;     ///< Base64 unless the client sent something else.
+    std::string mime_type = {}; ///< See media_type(); empty if unknown.
 };
 
 /// The data of a part whose `source` is data or a data URL in base64, as read_media_part() reads
-/// it. nullopt: the part holds no bytes.
+/// it. nullopt if the part holds no bytes.
 [[nodiscard]] std::optional<data_part> data_part_of(const boost::json::value& part);
 
-/// The text of a text part; empty: it is another kind of part.
+/// The text of a text part; empty for any other kind of part.
 [[nodiscard]] std::string_view text_of_part(const boost::json::value& part) noexcept;
 
 /// The bytes of base64 (RFC 4648, both alphabets). Line ends, blanks and missing padding are
-/// accepted. nullopt: it is not base64.
+/// accepted. nullopt if the text is not base64.
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);
 
 /// Bytes as base64 (RFC 4648, section 4).
@@ -75,7 +76,7 @@ struct part_digest {
 /// The digest of a text.
 [[nodiscard]] part_digest digest_of_text(std::string_view text);
 
-/// True for 64 hexadecimal digits in lower case.
+/// True if the text is 64 hexadecimal digits in lower case.
 [[nodiscard]] bool is_sha256(std::string_view text) noexcept;
 
 } // namespace agui::session

@@ -14,7 +14,7 @@
 
 namespace agui::session {
 
-/// Who speaks: the seven message roles of AG-UI 1.1.
+/// The author of a message: the seven message roles of AG-UI 1.1.
 enum class role { developer, system, user, assistant, tool, activity, reasoning };
 
 [[nodiscard]] std::string_view to_string(role value) noexcept;
@@ -44,25 +44,25 @@ struct message {
     std::optional<std::string> name;
     std::vector<tool_call> tool_calls; ///< assistant
     std::string tool_call_id;          ///< tool
-    std::optional<std::string> error;  ///< tool: the call failed, and how
+    std::optional<std::string> error;  ///< tool: how the call failed, if it did
     std::string activity_type;         ///< activity
     boost::json::object activity;      ///< activity: its content
-    std::string subagent_run_id; ///< The subagent run that the message belongs to; empty: none.
+    std::string subagent_run_id; ///< The subagent run that the message belongs to; empty if none.
     std::optional<std::string> encrypted_value;
     std::optional<std::string> encrypted_value_type;
     std::optional<boost::json::object> metadata;
-    /// A plugin has put it between the messages of a user turn. Stored, never shown to a client,
-    /// and no client can set it.
+    /// True if a plugin inserted the message into a user turn. Stored, never shown to a client, and
+    /// no client can set it.
     bool by_plugin = false;
-    /// assistant: set if the answer of a model has more to keep than text and calls; otherwise
-    /// null. Stored, never shown to a client.
+    /// assistant: set if a model's answer has more to keep than text and calls; otherwise null.
+    /// Stored, never shown to a client.
     std::shared_ptr<const turn_origin> origin;
-    /// tool, assistant: what the model gets in place of `content`, which clients are shown: the
-    /// model's side of a result, or its own words where only a part of them is text. null: the
-    /// same. Stored, never shown to a client.
+    /// tool, assistant: the content for the model if it differs from `content`, which clients see:
+    /// the model's side of a result, or the model's own words if only a part of them is text. Null
+    /// if both are the same. Stored, never shown to a client.
     std::shared_ptr<const session::content> for_model;
 
-    /// What pointers name is compared by value.
+    /// Compares the objects behind pointers by value.
     friend bool operator==(const message& left, const message& right);
 };
 
@@ -72,11 +72,11 @@ struct message {
 /// True for "" and for an array without parts.
 [[nodiscard]] bool is_empty(const content& value) noexcept;
 
-/// True if it holds nothing that a model could read: no part but texts, and in them nothing but
-/// white space. Model servers refuse such text.
+/// True if it holds nothing that a model could read: only texts, and these hold only white space.
+/// Model servers refuse such text.
 [[nodiscard]] bool is_blank(const content& value) noexcept;
 
-/// True for a message of the user: what follows it, up to the next one, is one user turn.
+/// True for a message of the user: it begins a user turn, which lasts until the next one.
 [[nodiscard]] bool begins_user_turn(const message& value) noexcept;
 
 /// True if both mean the same (content_form): a string equals one text part, a legacy `binary` part

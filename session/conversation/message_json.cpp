@@ -38,8 +38,8 @@ json::object to_json(const tool_call& call) {
     return object;
 }
 
-// Reads the members of one object. Of all failures the first one is kept; the caller drops what was
-// read after it.
+// Reads the members of one object. Of all failures the first one is kept; the caller drops the
+// values read after it.
 class member_reader {
 public:
     member_reader(const json::object& object, std::string prefix, std::optional<failure>& error)
@@ -98,7 +98,7 @@ public:
         return value->if_array();
     }
 
-    /// For an object that the protocol defines.
+    /// Checks an object that the protocol defines.
     void check_count() {
         if (const result<void> checked = check_protocol_object(object_); !checked) {
             fail({}, checked.error().detail);

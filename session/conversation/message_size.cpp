@@ -13,7 +13,7 @@ namespace {
 
 // Adds up sizes until they exceed the limit. Texts count with their quotes but without escapes,
 // arrays and objects with their brackets, members with their colon; commas do not count, and any
-// other value counts as one byte. So the sum is a lower bound of what is written.
+// other value counts as one byte. So the sum is a lower bound of the written size.
 class size_sum {
 public:
     explicit size_sum(std::size_t most) : most_(most) {}

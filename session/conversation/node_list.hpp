@@ -24,7 +24,7 @@ using node_index = std::uint32_t;
 inline constexpr node_index no_node = 0xffffffffU;
 
 struct stored_message {
-    node_index parent = no_node; ///< The message before it; no_node: it is a first message.
+    node_index parent = no_node; ///< The message before it; no_node for a first message.
     std::string run_id;          ///< The run whose request brought it, or which made it.
     unix_ms created_at = 0;
     session::message message;
@@ -106,12 +106,12 @@ public:
     void push_back(stored_message node) {
         nodes_.push_back(std::make_shared<held>(std::move(node)));
     }
-    /// Appends the messages of `more`, which both lists share then.
+    /// Appends the messages of `more`, which both lists then share.
     void append(const node_list& more) {
         nodes_.insert(nodes_.end(), more.nodes_.begin(), more.nodes_.end());
     }
-    /// Calls edit(stored_message&) for each message, in order. What other lists share is copied
-    /// first, so that they keep it as it was.
+    /// Calls edit(stored_message&) for each message, in order. Messages that other lists share are
+    /// copied first, so that those lists do not change.
     template <class Edit>
     void edit_each(Edit edit) {
         for (std::shared_ptr<const held>& each : nodes_) {
@@ -119,7 +119,8 @@ public:
             if (each.use_count() > 1) {
                 node = each->node;
             } else {
-                node = std::move(const_cast<held&>(*each).node); // It was made as `held`.
+                // It was made as a non-const `held`.
+                node = std::move(const_cast<held&>(*each).node);
             }
             edit(node);
             each = std::make_shared<held>(std::move(node));
@@ -127,8 +128,8 @@ public:
     }
 
     /// The digests of the parts of a message that hold bytes (data_part_of), in order. The first
-    /// call for a message takes time proportional to them. The result is kept with the message and
-    /// lives as long as it, so all copies of the list have it then.
+    /// call for a message takes time proportional to these bytes. The result lives as long as the
+    /// message, and all copies of the list share it.
     [[nodiscard]] const std::vector<placed_digest>& data_digests(std::size_t number) const;
     /// The same for its texts: the content that is a string, or the text parts.
     [[nodiscard]] const std::vector<placed_digest>& text_digests(std::size_t number) const;

@@ -13,11 +13,11 @@ namespace agui::session {
 /// An external call that waits for its answer, with details from the message that made it.
 struct pending_call {
     call_record call;
-    std::string message_id;               ///< Empty: the message cannot be found or read.
-    std::optional<std::string> arguments; ///< nullopt: as above, or the call is not in it.
+    std::string message_id;               ///< Empty if the message cannot be found or read.
+    std::optional<std::string> arguments; ///< nullopt also if the call is not in the message.
 };
 
-/// The pending ones of `calls`, without details: describe() adds them.
+/// The pending calls among `calls`, without details: describe() adds those.
 [[nodiscard]] std::vector<pending_call> pending_of(const std::vector<call_record>& calls);
 
 /// The indexes of all elements of `pending`, ordered so that calls of one message are adjacent.
@@ -30,7 +30,7 @@ struct pending_call {
     std::size_t first
 );
 
-/// Adds details from the message `made_in` to those of `pending` whose indexes are `calls`: the
+/// Adds details from the message `made_in` to the elements of `pending` at the indexes `calls`: the
 /// calls that it made.
 void describe(
     std::vector<pending_call>& pending, std::span<const std::size_t> calls, const message& made_in

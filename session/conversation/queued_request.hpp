@@ -10,8 +10,8 @@
 
 namespace agui::session {
 
-/// A request whose user messages wait in the store until a run of its thread takes them. What the
-/// request said besides (tools, context, state, headers) is not kept.
+/// A request whose user messages wait in the store until a run of its thread takes them. The rest
+/// of the request (tools, context, state, headers) is not kept.
 struct queued_request {
     std::int64_t number = 0; ///< Assigned by the store; rises with each request of a thread.
     std::string run_id;
@@ -22,17 +22,18 @@ struct queued_request {
     std::string protocol;        ///< As in run_record.
     unix_ms queued_at = 0;
     std::vector<message> messages; ///< In order, with ids.
-    /// Which process lets it wait (store::gateway_number()): set by the store. 0: none does.
+    /// The process that is responsible for it (store::gateway_number()), set by the store; 0 if
+    /// none is.
     std::int64_t gateway = 0;
 };
 
-/// What a thread's queue may hold.
+/// Limits of a thread's queue.
 struct queue_limits {
     std::size_t requests = 0;
-    std::uint64_t bytes = 0; ///< Of the messages as stored JSON (stored_size), approximately.
+    std::uint64_t bytes = 0; ///< Approximate bytes of the messages as stored JSON (stored_size).
 };
 
-/// What a request adds to the bytes of its queue.
+/// The bytes that a request adds to its queue.
 [[nodiscard]] std::uint64_t bytes_of(const queued_request& request);
 
 } // namespace agui::session

@@ -126,7 +126,7 @@ thread_size least_size_for(const changes& change) noexcept {
         needs_message(each.parent);
         ++added;
     }
-    std::size_t branches = 0; // That the change makes, or that must be there.
+    std::size_t branches = 0; // Branches that the change makes, or that must exist.
     for (const changes::branch_change& changed : change.branches) {
         needs_message(changed.value.tip);
         if (changed.index > branches) {

@@ -20,23 +20,22 @@ namespace agui::session {
 /// Names a conversation of one principal. The same thread id under two principals names two
 /// threads.
 struct thread_key {
-    std::string principal; ///< Empty: the server does not distinguish principals.
+    std::string principal; ///< Empty if the server does not distinguish principals.
     std::string thread_id;
 
     friend auto operator<=>(const thread_key&, const thread_key&) = default;
 };
 
-/// A branch is given by its last message (no_node: it has none), from which parents lead to the
+/// A branch is given by its last message (no_node if it has none), from which parents lead to the
 /// first. Its number is its index in thread_record::branches.
 struct branch {
     node_index tip = no_node;
     unix_ms updated_at = 0;
 };
 
-/// Who executes a call.
+/// The side that executes a call.
 enum class call_owner { server, external };
 
-/// Where a call stands.
 enum class call_status {
     open,      ///< Made by a run that has not ended.
     pending,   ///< External; the run that made it finished and left it to the caller.
@@ -68,19 +67,19 @@ struct document_sizes {
     [[nodiscard]] std::uint64_t total() const noexcept { return state + offered_tools + context; }
 };
 
-/// What one thread holds. A value: stores give out copies, which share its messages. It is changed
-/// only through `changes`.
+/// The content of one thread. It is a value: stores return copies, which share its messages. It
+/// changes only through `changes`.
 struct thread_record {
     thread_key key;
     std::string agent_id;
     std::string title;
     bool archived = false;
-    json_text metadata; ///< An object with members; null: none.
+    json_text metadata; ///< An object with members; null if there are none.
     unix_ms created_at = 0;
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
 
-    /// Grows with each change of what the conversation is (changes_conversation); 0: not stored
+    /// Grows with each change of the conversation (changes_conversation); 0 if it is not stored
     /// yet.
     std::uint64_t version = 0;
     node_list nodes;
@@ -90,18 +89,18 @@ struct thread_record {
     std::uint32_t head = 0;           ///< The branch that a delta continues, if there are branches.
     std::vector<call_record> calls;   ///< In the order made.
     boost::json::array offered_tools; ///< The tools of the last request that had a `tools` member.
-    /// What the application said of the last user turn: `context` entries, objects with
-    /// `description` and `value`; then, if a prompt uses them, an object with what it takes of
-    /// `forwardedProps`.
+    /// The application's context of the last user turn: `context` entries, objects with
+    /// `description` and `value`; then, if a prompt uses `forwardedProps`, an object with the
+    /// members that it uses.
     boost::json::array context;
     /// True if the last request with a new user message also held earlier messages.
     bool last_request_had_history = false;
-    json_text state; ///< The AG-UI state document; null: none.
+    json_text state; ///< The AG-UI state document; null if there is none.
 
-    /// The message numbers from the first message to `tip`, in order; none for no_node. Throws
+    /// The message numbers from the first message to `tip`, in order; empty for no_node. Throws
     /// std::logic_error if `tip` is not a message of the thread.
     [[nodiscard]] std::vector<node_index> path(node_index tip) const;
-    /// nullptr: the thread has no such call. Takes time proportional to the number of calls.
+    /// nullptr if the thread has no such call. Takes time proportional to the number of calls.
     [[nodiscard]] const call_record* find_call(std::string_view id) const noexcept;
 };
 
@@ -116,30 +115,29 @@ struct run_record {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    /// Digest of the request, to recognise a repeat (P6). Opaque to stores.
+    /// Digest of the request, to recognize a repeat (P6). Opaque to stores.
     std::string input_digest;
-    std::string idempotency_key; ///< Another name of the run within its thread; empty: none.
+    std::string idempotency_key; ///< Another name of the run within its thread; empty if none.
     std::string protocol;        ///< The protocol of its first reader. Opaque to stores.
     run_status status = run_status::active;
     std::string end_reason; ///< The stop reason or error code it ended with; empty while active.
-    /// The runId of the run that has taken this one's messages from the queue and answers them.
-    /// Empty: the run answers for itself. Otherwise it counts as ended, and it has no log.
+    /// The runId of the run that took this one's messages from the queue and answers them; this run
+    /// then counts as ended, and it has no log. Empty if the run answers for itself.
     std::string answered_by;
     unix_ms started_at = 0;
     unix_ms ended_at = 0;
-    /// Of the terminal event; 0: the log cannot be read. While active: a number that the log had
-    /// reached, or 0.
+    /// Sequence of the terminal event; 0 if the log cannot be read. While the run is active, a
+    /// sequence that the log had reached, or 0.
     std::uint64_t last_sequence = 0;
-    /// Set by a store that may have lost the run's later events after clients had seen them (a
-    /// database that failed over to a server that was behind): the last number whose event is
-    /// certain to be the one that they saw. A client that asks for what follows a later number may
-    /// have seen something else there. nullopt: all of the log is certain.
+    /// The last sequence whose event is certain to be the one that clients saw; nullopt if all of
+    /// the log is certain. Set by a store that may have lost later events after clients had seen
+    /// them (a database that failed over to a server that was behind). A client that asks for
+    /// events after a later sequence may have seen other events there.
     std::optional<std::uint64_t> sound_until{};
 };
 
-/// What happened in a thread: `user.message`, `assistant.message`, `tool.response`,
-/// `state.changed`, `interrupt.raised`, `interrupt.answered`, `run.started`, `run.finished`,
-/// `run.failed`.
+/// An event of a thread: `user.message`, `assistant.message`, `tool.response`, `state.changed`,
+/// `interrupt.raised`, `interrupt.answered`, `run.started`, `run.finished`, `run.failed`.
 struct session_event {
     std::uint64_t sequence = 0; ///< Assigned by the store: dense from 1 in its thread.
     std::string type;
@@ -148,12 +146,13 @@ struct session_event {
     boost::json::object data; ///< The ids concerned, e.g. `toolCallId`, `messageId`.
 };
 
-/// What one transaction does to a thread: all of it or nothing. Absent members change nothing.
+/// The changes that one transaction makes to a thread: all or none of them. Absent members change
+/// nothing.
 struct changes {
     node_list messages; ///< Appended to nodes, in order.
 
     struct branch_change {
-        std::uint32_t index; ///< An existing branch, or the next free index: a new one.
+        std::uint32_t index; ///< An existing branch, or the next free index for a new one.
         branch value;
     };
     std::vector<branch_change> branches;
@@ -168,32 +167,33 @@ struct changes {
     std::optional<std::string> title;
     std::optional<bool> archived;
     std::optional<json_text> metadata; ///< As in thread_record.
-    unix_ms at = 0; ///< Becomes updated_at and, of a new thread, created_at; 0: no change.
+    unix_ms at = 0; ///< Becomes updated_at and, of a new thread, created_at; 0 for no change.
 
     /// Replaces the record of run.number, but not its run_id, idempotency_key, protocol and
     /// answered_by. An empty input_digest keeps the stored one.
     std::optional<run_record> run;
 
-    /// For store::begin() only: the numbers of the queued requests whose messages the run takes.
-    /// They leave the queue.
+    /// The numbers of the queued requests whose messages the run takes; used by store::begin()
+    /// only. They leave the queue.
     std::vector<std::int64_t> dequeued;
-    /// For store::begin() only: the records of those among them that are not the run itself, ended
-    /// and with answered_by. They are stored before the run, in this order.
+    /// The run records of the dequeued requests other than the run itself, ended and with
+    /// answered_by; used by store::begin() only. They are stored before the run, in this order.
     std::vector<run_record> answered;
 };
 
-/// Whether the change alters what later requests go on from: messages, branches, calls or
-/// documents. Not: title, metadata, agent, the archived mark, session events, run records.
+/// True if the change alters the conversation that later requests continue: messages, branches,
+/// calls or documents. Title, metadata, agent, the archived mark, session events and run records do
+/// not count.
 [[nodiscard]] bool changes_conversation(const changes& change) noexcept;
 
-/// The version of a new thread, by the number that its store gives it: no version of a removed
-/// thread is one of the thread that is made in its place.
+/// The version of a new thread, made from the number that its store gives it, so that it shares no
+/// version with a removed thread of the same key.
 [[nodiscard]] constexpr std::uint64_t first_version(std::int64_t thread_number) noexcept {
     constexpr unsigned changes_bits = 24;
     return (static_cast<std::uint64_t>(thread_number) << changes_bits) + 1;
 }
 
-/// How many messages and branches a thread has: what a change is checked against.
+/// The number of messages and branches of a thread: changes are checked against it.
 struct thread_size {
     std::size_t messages = 0;
     std::size_t branches = 0;
@@ -211,14 +211,14 @@ struct thread_size {
 /// thread_record::bytes after the change.
 [[nodiscard]] std::uint64_t bytes_after(const thread_record& thread, const changes& change);
 
-/// The number of the run that the change ends; 0: none.
+/// The number of the run that the change ends; 0 if none.
 [[nodiscard]] inline std::int64_t ended_run(const changes& change) noexcept {
     return change.run && change.run->status != run_status::active ? change.run->number : 0;
 }
 
-/// Applies `change` to a copy of a thread as a store does to the thread, so that a run can go on
-/// with its copy. Session events and run records, which the copy does not hold, are skipped.
-/// Throws std::logic_error, before anything is changed, if the change does not fit (check_change).
+/// Applies `change` to a copy of a thread as a store does to the thread, so that a run can continue
+/// with its copy. Session events and run records, which the copy does not hold, are skipped. Throws
+/// std::logic_error, before anything is changed, if the change does not fit (check_change).
 void apply(thread_record& thread, const changes& change);
 
 } // namespace agui::session

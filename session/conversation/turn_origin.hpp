@@ -17,30 +17,31 @@ struct turn_block {
     kind what = kind::text;
     std::string id;        ///< reasoning: the id of the message that holds it; call: the call's id.
     std::size_t bytes = 0; ///< text: the length of this piece of the message's text.
-    boost::json::value data; ///< call: what the provider wants sent back with it; null: nothing.
+    boost::json::value data; ///< call: data to send back to the provider with it; null if none.
 
     friend bool operator==(const turn_block&, const turn_block&) = default;
 };
 
-/// Which model made an assistant message, and what its provider wants sent back with it. It goes to
+/// The model that made an assistant message, and the data to send back to its provider. It goes to
 /// no other provider, model or client, and no client can set it (P10).
 struct turn_origin {
     std::string provider; ///< The model's name in the configuration.
     std::string model;    ///< The model id that was sent in the request.
     std::vector<turn_block> blocks;
-    boost::json::object data; ///< What the provider wants sent back with the turn as a whole.
-    std::uint64_t tokens = 0; ///< What the answer cost, input included; 0: not counted.
+    boost::json::object data; ///< Data to send back to the provider with the whole turn.
+    std::uint64_t tokens = 0; ///< Tokens used for the answer, input included; 0 if not counted.
 
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
 };
 
-/// The origin without what may repeat the thoughts of the turn: of `data` only texts are kept,
-/// which name things. Signatures of calls stay.
+/// The origin without data that may repeat the reasoning of the turn: of `data` only texts are
+/// kept, which are names. Signatures of calls stay.
 [[nodiscard]] turn_origin without_thoughts(turn_origin value);
 
 /// The form in which it is stored with the message.
 [[nodiscard]] boost::json::object to_json(const turn_origin& value);
-/// Reads what to_json wrote; nullopt for anything else: the message is usable without an origin.
+/// Reads the output of to_json(); nullopt for anything else, because the message is usable without
+/// an origin.
 [[nodiscard]] std::optional<turn_origin> turn_origin_from_json(const boost::json::value& value);
 
 } // namespace agui::session

@@ -138,7 +138,7 @@ private:
     std::optional<failure> read(std::size_t index) {
         const message& given = input_.messages[index];
         if (is_missing_result(given) || is_failure_note(given)) {
-            return std::nullopt; // Made by this server, and made again when it is needed.
+            return std::nullopt; // This server made it, and makes it again when needed.
         }
         if (given.role == role::tool) {
             return read_answer(index);
@@ -205,7 +205,7 @@ private:
     }
 
     // Unanswered calls at the end stay only if this server knows them, or has told the client that
-    // nobody can answer them; elsewhere they are answered with an error.
+    // they cannot be answered; elsewhere they are answered with an error.
     bool keeps_unanswered(const tool_call& call, std::size_t index) {
         const call_record* stored = record_of(call.id);
         if (stored != nullptr && stored->status == call_status::pending) {
@@ -227,7 +227,7 @@ private:
         return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
     }
 
-    // Nobody can answer the call any more.
+    // True if the call can no longer be answered.
     static bool is_dead(const call_record* stored) noexcept {
         return stored != nullptr &&
                (stored->status == call_status::dead || stored->status == call_status::denied);
@@ -260,9 +260,9 @@ private:
         return std::nullopt;
     }
 
-    // In client mode most of the history is stored already. Only what differs is added, so that the
-    // cost of a conversation is linear in its length, not quadratic. Returns how many of the kept
-    // messages are already stored.
+    // In client mode most of the history is stored already. Only differing messages are added, so
+    // that the cost of a conversation is linear in its length, not quadratic. Returns how many of
+    // the kept messages are already stored.
     std::size_t find_base() {
         const message_tree tree(thread_);
         node_index base = no_node;
@@ -296,7 +296,8 @@ private:
         }
     }
 
-    // For each message: whether it is `base`, or follows it with only shown messages in between.
+    // Says for each message whether it is `base`, or follows it with only shown messages in
+    // between.
     [[nodiscard]] std::vector<bool> tails_of(node_index base) const {
         count_work(thread_.nodes.size());
         std::vector<bool> ends(thread_.nodes.size());
@@ -327,7 +328,8 @@ private:
         }
     }
 
-    // As in a known thread: results beside a dead call are not those that the model waits for.
+    // True if the last answer has a dead call, as in a known thread: the results beside it are not
+    // those that the model waits for.
     [[nodiscard]] bool has_dead_calls() const {
         const auto answer = std::find_if(kept_.rbegin(), kept_.rend(), [](const message& given) {
             return given.role == role::assistant && given.subagent_run_id.empty();
@@ -422,8 +424,8 @@ private:
     std::size_t last_user_ = 0;
 
     std::vector<message> kept_;
-    std::vector<const call_record*> still_open_;  // Pending, in the last turn of the input.
-    std::vector<const call_record*> left_behind_; // Pending, with a user message after them.
+    std::vector<const call_record*> still_open_;  // Pending calls in the last turn of the input.
+    std::vector<const call_record*> left_behind_; // Pending calls with a user message after them.
     std::uint32_t branch_ = 0;
     bool answers_pending_ = false;
     bool waiting_ = false;

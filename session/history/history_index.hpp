@@ -10,8 +10,8 @@
 
 namespace agui::session {
 
-// Indexes for what the history rule looks up in a thread, built once: histories have thousands of
-// messages. Views and pointers are valid as long as the thread.
+// Indexes for the look-ups of the history rule in a thread, built once because histories have
+// thousands of messages. Views and pointers are valid as long as the thread.
 
 /// Messages and calls of a whole thread.
 struct thread_index {
@@ -24,7 +24,7 @@ struct thread_index {
     view_map<std::vector<node_index>> users; ///< By id.
     view_map<const message*> results;        ///< By call id; the first result.
     view_map<const call_record*> calls;
-    view_set ids; ///< Of all messages.
+    view_set ids; ///< Ids of all messages.
 };
 
 /// Positions on a branch by message id and by call id: finds a message of the input even if the
@@ -44,11 +44,10 @@ private:
     positions calls_;
 };
 
-/// Where user messages whose ids are all unknown to a thread match one of its branches.
+/// The match of user messages, whose ids are all unknown to a thread, with one of its branches.
 struct content_match {
-    std::size_t known =
-        0;                ///< How many of the given messages, from the first on, are on the branch.
-    std::size_t last = 0; ///< The index of the last of them among the branch's user messages.
+    std::size_t known = 0; ///< Number of leading given messages on the branch.
+    std::size_t last = 0;  ///< The index of the last of them among the branch's user messages.
 };
 
 /// Finds by content the longest run of the branch's user messages that is a prefix of the given

@@ -110,7 +110,8 @@ private:
         return waiting;
     }
 
-    // For each message whether it is, or comes after, one of `marked`. Parents have lower numbers.
+    // Says for each message whether it is, or comes after, one of `marked`. Parents have lower
+    // numbers.
     [[nodiscard]] std::vector<bool> at_or_after(const std::vector<node_index>& marked) const {
         std::vector<bool> reached(thread_.nodes.size());
         for (const node_index node : marked) {
@@ -159,7 +160,7 @@ private:
     }
 
     // A reloaded page, or a client that makes new ids, sends messages that the thread has under
-    // other ids: those at the end of the branch are recognised by content.
+    // other ids: those at the end of the branch are recognized by content.
     void know_by_content() {
         std::vector<const message*> given;
         for (const std::size_t i : out_.new_users) {

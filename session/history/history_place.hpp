@@ -11,10 +11,10 @@
 
 namespace agui::session {
 
-/// Where in a known thread a request continues. Only its user messages decide this.
+/// The place in a known thread where a request continues. Only its user messages decide this.
 struct history_place {
     std::uint32_t branch = 0;     ///< The branch it continues.
-    std::vector<node_index> path; ///< Of that branch.
+    std::vector<node_index> path; ///< The messages of that branch.
     node_index tip = no_node;     ///< Its end.
     node_index base = no_node;    ///< New messages are appended after it.
     /// Index in the input of the last user message that the branch holds.
@@ -22,7 +22,7 @@ struct history_place {
     std::vector<std::size_t>
         new_users;            ///< Indexes in the input of the user messages to append, ascending.
     bool regenerate = false;  ///< The input ends in a known user message.
-    bool had_history = false; ///< The input holds more than what is new.
+    bool had_history = false; ///< The input holds more than the new messages.
     bool repeats = false;     ///< The input holds a message twice.
 
     /// Index in the input of the first message after the last known user message.

@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    // A user message is identified by its id, so it cannot have that of another kind of message.
+    // A user message is identified by its id, so it cannot have the id of another kind of message.
     [[nodiscard]] std::optional<failure> refuse_taken_ids() const {
         view_map<std::size_t> given;
         for (const std::size_t i : place_.new_users) {
@@ -150,7 +150,7 @@ private:
         return std::nullopt;
     }
 
-    // A call and its result that the client made itself. Those before the last known user message
+    // A call and its result that the client made itself. Calls before the last known user message
     // came with an earlier request, which decided about them.
     std::optional<failure> read_own_result(std::size_t index) {
         const message& given = input_.messages[index];
@@ -374,12 +374,12 @@ private:
     bool waiting_ = false;
     bool own_pair_at_end_ = false;
     std::vector<bool> on_base_path_;
-    text_set appended_;     // Ids.
+    text_set appended_;     // Ids of the appended messages.
     text_set system_texts_; // Texts on the branch and among the appended messages.
 
     std::vector<const message*> answers_;
     view_set answered_;
-    view_set own_calls_; // Made and answered by the client.
+    view_set own_calls_; // Calls made and answered by the client.
 };
 
 } // namespace

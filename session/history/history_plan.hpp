@@ -15,19 +15,20 @@ namespace agui::session {
 enum class on_partial { automatic, wait, proceed, reject };
 /// `tools.on_abandoned`: a user message arrives while calls are pending.
 enum class on_abandoned { answer, reject };
-/// `session.client_history`, of an agent or of the header X-Client-History: what a client sends
-/// with each request. It matters only for an input none of whose user messages is known by id.
+/// `session.client_history`, set for an agent or by the header X-Client-History: the messages that
+/// a client sends with each request. It matters only if no user message of the input is known by
+/// id.
 enum class client_history {
     /// Messages that match the branch by content are known; one unknown message is new, several are
     /// an edit.
     automatic,
     full,  ///< Always the whole history: an unknown message is an edit of the first one.
-    delta, ///< Only what is new: never an edit.
+    delta, ///< Only the new messages: never an edit.
 };
 
 [[nodiscard]] std::optional<client_history> client_history_from_string(std::string_view name
 ) noexcept;
-/// `session.history`: whose copy of the conversation counts.
+/// `session.history`: the side whose copy of the conversation counts.
 enum class history_mode { server, client };
 
 struct history_policy {
@@ -40,22 +41,21 @@ struct history_policy {
 
 /// The part of a request that the history rule uses.
 struct history_input {
-    /// As given, ids filled in by the caller where they were missing, and made distinct
-    /// (history_ids.hpp).
+    /// The given messages. The caller has filled in missing ids and made all ids distinct
+    /// (history_ids.hpp). Seed 002's `tool_name`/`name` of a tool message is in message::name.
     std::vector<message> messages;
-    /// Seed 002's `tool_name`/`name` of a tool message is in message::name.
-    /// Names in the request's `tools`; absent: no `tools` member.
+    /// Names in the request's `tools`; nullopt if there is no `tools` member.
     std::optional<std::vector<std::string>> offered_tools;
     std::vector<std::string> configured_external_tools; ///< Declared external in the config.
     /// True for the name of a tool that the server executes.
     std::function<bool(std::string_view)> is_server_tool;
 };
 
-/// What the run does after the input has been stored.
+/// The next step of the run after the input has been stored.
 enum class next_step {
     call_model,
-    wait_for_answers, ///< Answers stored, others still pending: finish without a model call.
-    nothing,          ///< Nothing new and nothing unanswered: finish without a model call.
+    wait_for_answers, ///< Answers are stored, others still pending: finish without a model call.
+    nothing,          ///< Nothing is new or unanswered: finish without a model call.
 };
 
 /// An answer that takes effect.
@@ -64,23 +64,24 @@ struct taken_answer {
     std::string message_id;
 };
 
-/// What to do with a request: where the conversation continues, what is stored, and whether the
-/// model is called.
+/// The plan for a request: where the conversation continues, what is stored, and whether the model
+/// is called.
 struct history_plan {
     next_step next = next_step::call_model;
     /// Messages, branches, calls, head and offered-history flag to store; without events and times.
     changes change;
-    std::vector<taken_answer> answers;          ///< One `tool.response` each.
-    std::vector<std::string> new_user_messages; ///< Ids; one `user.message` each.
-    bool snapshot = false; ///< With `nothing`: the client lacks messages of the branch; send them.
+    std::vector<taken_answer> answers;          ///< Each gets one `tool.response`.
+    std::vector<std::string> new_user_messages; ///< Their ids; each gets one `user.message`.
+    /// Set with `nothing` if the client lacks messages of the branch: send them.
+    bool snapshot = false;
     bool new_user_turn = false; ///< `tool_choice` applies to the first model call of a user turn.
     std::vector<std::string> warnings; ///< One sentence each, without content; for the log.
 };
 
-/// Decides what of `input` is new to `thread` and where the conversation continues. Pure: same
-/// arguments, same plan. `thread` may be empty (no nodes): a thread never seen. Failures:
-/// unknown_tool_call, tool_name_mismatch, partial_tool_answers, pending_tool_calls; then nothing
-/// may be stored.
+/// Decides which messages of `input` are new to `thread` and where the conversation continues.
+/// Pure: the same arguments give the same plan. `thread` is empty (no nodes) if it is new.
+/// Failures: unknown_tool_call, tool_name_mismatch, partial_tool_answers, pending_tool_calls; then
+/// nothing may be stored.
 [[nodiscard]] result<history_plan>
 plan_history(const thread_record& thread, const history_input& input, const history_policy& policy);
 

@@ -117,8 +117,8 @@ private:
 
     std::vector<message> messages_;
     call_statuses calls_;
-    places results_;   // By call id; the first counts.
-    places reasoning_; // By its id.
+    places results_;   // Keyed by call id; the first counts.
+    places reasoning_; // Keyed by id.
     text_set seen_;    // Calls that are in out_.
     std::vector<message> out_;
 };

@@ -12,9 +12,9 @@ namespace agui::session {
 /// a call and repeated results are left out; a call that is repeated in a later message is left out
 /// with its result; reasoning stands right before the answer whose origin names it, or is left out;
 /// assistant messages that hold nothing but white space are left out; arguments are always a JSON
-/// object: empty ones `{}`, others `{"INVALID_JSON":"<the text>"}`. Never an invented success.
+/// object: empty ones `{}`, others `{"INVALID_JSON":"<the text>"}`. It never invents a success.
 ///
-/// Pure. What is already in this form stays as it is, byte for byte.
+/// Pure. Messages already in this form stay the same, byte for byte.
 [[nodiscard]] std::vector<message> repair_history(history_selection selected);
 
 } // namespace agui::session

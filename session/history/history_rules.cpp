@@ -117,7 +117,7 @@ result<open_call_verdict> judge_open_calls(
     case on_partial::automatic:
         break;
     }
-    // A full history that offers none of the tools comes from a client where nobody will answer.
+    // A full history that offers none of the tools comes from a client that will not answer.
     const bool nobody_answers =
         given.whole_history && std::ranges::none_of(open, [&](const call_record* call) {
             return is_offered(thread, input, call->name);

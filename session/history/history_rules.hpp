@@ -9,7 +9,7 @@
 
 namespace agui::session {
 
-// What the two halves of the history rule share: history_import.cpp (the input is the history) and
+// Shared by the two halves of the history rule: history_import.cpp (the input is the history) and
 // history_plan.cpp (the stored thread is). Views and pointers live as long as the input and the
 // thread.
 
@@ -18,12 +18,12 @@ namespace agui::session {
 /// A user message of the conversation itself, not of a subagent run.
 [[nodiscard]] bool is_user(const message& value) noexcept;
 
-/// How many messages of a branch there are without the failure notes at its end.
+/// The number of messages of a branch without the failure notes at its end.
 [[nodiscard]] std::size_t
 end_without_notes(const thread_record& thread, const std::vector<node_index>& path);
 
 /// The calls and answers in the input, by call id; the first one counts. An error result that this
-/// server has made up is no answer (missing_result.hpp).
+/// server generated is not an answer (missing_result.hpp).
 struct input_calls {
     struct given_call {
         const tool_call* call;
@@ -40,14 +40,14 @@ struct input_calls {
 [[nodiscard]] failure unknown_call(std::size_t index);
 [[nodiscard]] failure other_tool_named(std::size_t index);
 
-/// True if somebody may still answer a call of `tool`: it is configured, or offered by this request
-/// or, where the request says nothing about tools, by the last one that did.
+/// True if a call of `tool` may still be answered: the tool is configured, or offered by this
+/// request, or, if this request has no `tools`, by the last one that had.
 [[nodiscard]] bool
 is_offered(const thread_record& thread, const history_input& input, std::string_view tool);
 
-/// What a request holds while calls are pending.
+/// The relevant facts of a request that arrives while calls are pending.
 struct open_call_case {
-    bool goes_on = false;         ///< A user message, or a turn to be regenerated.
+    bool goes_on = false;         ///< It holds a user message, or regenerates a turn.
     bool answered = false;        ///< It answers some of the pending calls.
     bool own_pair_at_end = false; ///< It ends in the result of a call that the client made itself.
     bool whole_history = false;   ///< It came with history (form 2).

@@ -57,7 +57,7 @@ history_selection select_history(const thread_record& thread, node_index tip) {
             message& value = selected.messages.emplace_back(stored);
             leave_out(refused[at], value);
             if (value.role == role::assistant && value.for_model) {
-                value.content = *value.for_model; // Before the window counts it.
+                value.content = *value.for_model; // Must precede the window, which counts it.
                 value.for_model = nullptr;
             }
         }

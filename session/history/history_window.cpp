@@ -27,7 +27,7 @@ std::uint64_t tokens_of_part(const boost::json::value& part) {
                                                 : tokens_of_media;
 }
 
-/// How much there is of some messages.
+/// The size of some messages.
 struct extent {
     std::size_t messages = 0;
     std::uint64_t tokens = 0;
@@ -49,7 +49,7 @@ bool fits(const extent& what, const history_window& window) noexcept {
            (window.max_tokens == 0 || what.tokens <= window.max_tokens);
 }
 
-// True for a `parts`-th of the window, in one of its limits.
+// True if `what` fills a `parts`-th of the window by one of its limits.
 bool fills(const extent& what, std::uint64_t parts, const history_window& window) noexcept {
     return (window.max_messages > 0 && what.messages * parts >= window.max_messages) ||
            (window.max_tokens > 0 && what.tokens * parts >= window.max_tokens);
@@ -73,7 +73,7 @@ std::vector<piece> turns_of(const std::vector<message>& messages, std::size_t fi
 }
 
 // Whole turns, about a `parts`-th of the window. Depends on the start of the conversation alone:
-// what is appended changes the last block only.
+// appended messages change the last block only.
 std::vector<piece>
 blocks_of(const std::vector<piece>& turns, std::uint64_t parts, const history_window& window) {
     std::vector<piece> blocks;
@@ -86,8 +86,8 @@ blocks_of(const std::vector<piece>& turns, std::uint64_t parts, const history_wi
     return blocks;
 }
 
-// Drops the oldest blocks of what has the size `all` until the rest fits, or one is left. The index
-// of the first message that stays.
+// Drops the oldest blocks of messages of size `all` until the rest fits, or one is left. Returns
+// the index of the first message that stays.
 std::size_t
 drop_blocks(const std::vector<piece>& blocks, extent& all, const history_window& window) {
     std::size_t kept = 0;

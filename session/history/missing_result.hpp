@@ -8,14 +8,14 @@
 
 namespace agui::session {
 
-// The explicit error result of a call that nobody has answered: never stored, but made wherever a
-// thread is shown to a client or sent to a model, so that all of them say the same.
+// The explicit error result of an unanswered call. It is never stored, but made wherever a thread
+// is shown to a client or sent to a model, so that all of them see the same.
 
-/// True if an answer to the call would be ignored. `status` is that of the call's record; nullopt:
-/// the thread has no record of it.
+/// True if an answer to the call would be ignored. `status` comes from the call's record; nullopt
+/// if the thread has none.
 [[nodiscard]] bool is_unanswerable(std::optional<call_status> status) noexcept;
 
-/// Why there is no result, in a fixed sentence.
+/// A fixed sentence that says why there is no result.
 [[nodiscard]] std::string_view missing_answer(std::optional<call_status> status) noexcept;
 
 /// The id of the result, always the same for the same call.
@@ -23,13 +23,12 @@ namespace agui::session {
 
 /// The result as a model gets it: `error` set, without content.
 [[nodiscard]] message missing_result(const tool_call& call, std::optional<call_status> status);
-/// The same as a client is shown it: the content is `{"error":"…"}`, because clients before 1.0
-/// know no `error`.
+/// The same result for clients: the content is `{"error":"…"}`, because clients before 1.0 know no
+/// `error`.
 [[nodiscard]] message
 shown_missing_result(const tool_call& call, std::optional<call_status> status);
 
-/// True for a tool message that a client was shown as such a result and sends back, under whatever
-/// id. It answers nothing.
+/// True for such a result that a client was shown and sends back, under any id. It answers nothing.
 [[nodiscard]] bool is_missing_result(const message& value);
 
 } // namespace agui::session

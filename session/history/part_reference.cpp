@@ -30,7 +30,7 @@ std::string_view text_in(const json::value* member) noexcept {
     return text != nullptr ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
-/// The digest at the end of a note that begins with `begin`; nullopt: it is no such note.
+/// The digest at the end of a note that begins with `begin`; nullopt if it is no such note.
 std::optional<part_digest> digest_in(std::string_view note, std::string_view begin) {
     if (!note.starts_with(begin) || !note.ends_with(']')) {
         return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<part_digest> digest_in(std::string_view note, std::string_view beg
     }
     const std::string_view sha256 = note.substr(place + before_digest.size());
     std::string_view number = note.substr(begin.size(), place - begin.size());
-    number.remove_prefix(std::min(number.rfind(' ') + 1, number.size())); // After the type.
+    number.remove_prefix(std::min(number.rfind(' ') + 1, number.size())); // Skips the type.
     part_digest digest;
     const auto [end, problem] =
         std::from_chars(number.data(), number.data() + number.size(), digest.bytes);
@@ -98,7 +98,7 @@ std::string decode_segment(std::string_view text) {
     return out;
 }
 
-/// The digest that a link to a part of this thread names; empty: the URL is none.
+/// The digest that a link to a part of this thread names; empty if the URL is no such link.
 std::string_view linked_digest(std::string_view url, std::string_view thread_id) {
     constexpr std::string_view threads = "/agui/threads/";
     constexpr std::string_view parts = "/parts/";
@@ -129,8 +129,8 @@ std::string_view url_of(const json::value& part) noexcept {
                : std::string_view();
 }
 
-/// Places in a thread by their digest. Messages are read in their order, and only until what is
-/// asked for is found: those after it need not be hashed.
+/// Places in a thread by their digest. Messages are read in order, and only until the digest is
+/// found: later ones need not be hashed.
 class digest_index {
 public:
     struct place {
@@ -160,11 +160,11 @@ private:
 
     const node_list& nodes_;
     const digests_of which_;
-    std::size_t read_ = 0; ///< So many messages are in `places_`.
+    std::size_t read_ = 0; ///< Number of messages in `places_`.
     view_map<place> places_;
 };
 
-/// What a thread holds, by digest. Its messages must not change meanwhile.
+/// The contents of a thread, by digest. Its messages must not change meanwhile.
 class thread_parts {
 public:
     explicit thread_parts(const thread_record& thread) : nodes_(thread.nodes) {}
@@ -174,7 +174,7 @@ public:
         return found == nullptr ? nullptr : &parts_of(*found)[found->part];
     }
 
-    /// nullopt: it holds no such text.
+    /// nullopt if it holds no such text.
     std::optional<std::string_view> text(const part_digest& wanted) {
         const digest_index::place* const found = texts_.find(wanted.sha256);
         if (found == nullptr || found->bytes != wanted.bytes) {
@@ -195,7 +195,7 @@ private:
     digest_index texts_{nodes_, &node_list::text_digests};
 };
 
-/// The digest of the part that `part` names; empty: it names none.
+/// The digest of the part that `part` names; empty if it names none.
 std::string named_part(const json::value& part, std::string_view thread_id) {
     if (const std::string_view sha256 = linked_digest(url_of(part), thread_id); !sha256.empty()) {
         return std::string(sha256);
@@ -264,7 +264,7 @@ private:
         return result<void>();
     }
 
-    /// False: the part leads nowhere.
+    /// Returns false if the part leads nowhere.
     result<bool> in_part(json::value& part) {
         const std::string sha256 = named_part(part, thread_id_);
         if (sha256.empty()) {
@@ -273,7 +273,7 @@ private:
         const bool is_note = url_of(part).empty();
         const json::value* const stored = find(sha256);
         if (stored == nullptr) {
-            return is_note; // Somebody may have written it.
+            return is_note; // A user may have written a note.
         }
         const auto room = take(stored_size(is_note ? *stored : stored->at("source")));
         if (!room) {
@@ -296,7 +296,7 @@ private:
         return true;
     }
 
-    /// Before so many bytes are copied: a name has a hundred and may stand for millions.
+    /// Call it before copying: a name has a hundred bytes and may stand for millions.
     result<void> take(std::size_t bytes) {
         bytes_ += bytes;
         if (bytes_ > bytes_max_) {

@@ -37,18 +37,18 @@ named(const boost::json::value& part, const part_digest& digest, std::string_vie
 using parts_by_digest = std::map<std::string, boost::json::value, std::less<>>;
 
 /// The digests of the parts that the user and tool messages of a request name, by link or note, and
-/// the thread does not hold: its attachments may. At most `most` of them, those of the last
-/// messages first. Takes time proportional to the size of the messages; if one names a part, the
-/// thread's data parts are hashed as far as necessary, once for all requests that read these
-/// messages from memory (node_list::data_digests).
+/// that the thread does not hold; its attachments may hold them. Returns at most `most`, those of
+/// the last messages first. Takes time proportional to the size of the messages; if one names a
+/// part, the thread's data parts are hashed as far as necessary, once for all requests that read
+/// these messages from memory (node_list::data_digests).
 [[nodiscard]] std::set<std::string>
 missing_parts(const std::vector<message>& messages, const thread_record& thread, std::size_t most);
 
 /// Puts the thread's own parts and texts, and those of `attached`, in place of their names in the
-/// user and tool messages of a request: a media part whose URL ends in the part's path, whatever
-/// its host and query are, and the two notes above. A link to another part is dropped, with one
-/// warning for all; a note about one stays, as somebody may have written it. Takes the time of
-/// missing_parts() and that of the copies, hashes texts in the same way, and adds the bytes of the
+/// user and tool messages of a request: a media part whose URL ends in the part's path, with any
+/// host and query, and the two notes above. A link to another part is dropped, with one warning for
+/// all; a note about one stays, because a user may have written it. Takes the time of
+/// missing_parts() and of the copies, hashes texts in the same way, and adds the bytes of the
 /// copies to `memory`. On failure some names may have been replaced. errc::body_too_large: the
 /// copies would take more than `bytes_max`. errc::overloaded: the memory budget has no room.
 [[nodiscard]] result<void> restore_parts(
@@ -56,8 +56,8 @@ missing_parts(const std::vector<message>& messages, const thread_record& thread,
     std::uint64_t bytes_max, memory_share& memory, std::vector<std::string>& warnings
 );
 
-/// The part of the thread with that digest; nullptr: there is none. The messages before the part
-/// are hashed, once as above.
+/// The part of the thread with that digest; nullptr if there is none. Hashes the messages before
+/// the part, once as missing_parts() does.
 [[nodiscard]] const boost::json::value*
 find_part(const thread_record& thread, std::string_view sha256);
 

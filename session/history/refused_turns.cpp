@@ -20,12 +20,12 @@ namespace {
 constexpr std::string_view whole_note = "[left out: the model server refused this message]";
 constexpr std::string_view media_note_begin = "[left out: the model server refused this ";
 
-// The user messages that a model was first sent together, and what followed them.
+// The user messages that a model was first sent together, and the messages that followed them.
 struct refusable {
     std::size_t first = 0;
-    std::size_t last = 0;     ///< One after the end.
-    bool refused = false;     ///< And no answer came after that.
-    std::size_t refusals = 0; ///< Before its first answer: a user may try again.
+    std::size_t last = 0;     ///< One past the end.
+    bool refused = false;     ///< Refused, and no answer came after that.
+    std::size_t refusals = 0; ///< Refusals before its first answer: a user may try again.
     bool answered = false;
     bool media = false;
 };
@@ -56,7 +56,7 @@ bool is_refusable(const message& value) noexcept {
 
 std::vector<refusable> divided(const thread_record& thread, const std::vector<node_index>& path) {
     std::vector<refusable> all;
-    bool only_users = false; // Nothing has followed them yet.
+    bool only_users = false; // True until another message follows them.
     for (std::size_t at = 0; at < path.size(); ++at) {
         const message& value = thread.nodes[path[at]].message;
         if (is_user(value) && !only_users) {
@@ -83,7 +83,7 @@ std::vector<refusable> divided(const thread_record& thread, const std::vector<no
     return all;
 }
 
-// For each group that is refused, how many refusals speak against it: its own, whole as it was sent
+// Counts, for each refused group, the refusals that speak against it: its own, whole as it was sent
 // each time, and those of the groups after it, up to the next answer.
 std::vector<std::size_t> refusals_of(const std::vector<refusable>& all) {
     std::vector<std::size_t> counts(all.size(), 0);
@@ -100,7 +100,8 @@ public:
     suspicion(const thread_record& thread, const std::vector<node_index>& path)
         : thread_(thread), path_(path), parts_(path.size(), refused_part::none) {}
 
-    /// The groups in their order. `refusals`: how many speak against it; 0 for the newest.
+    /// Adds the groups in their order. `refusals` is the number that speak against it; 0 for the
+    /// newest.
     void add(const refusable& group, std::size_t refusals) {
         const bool suspects_own = group.media && refusals > 0;
         if (suspects_own) {
@@ -148,7 +149,7 @@ private:
     const thread_record& thread_;
     const std::vector<node_index>& path_;
     std::vector<refused_part> parts_;
-    bool earlier_media_ = false; ///< Some of them are still sent,
+    bool earlier_media_ = false; ///< True if earlier media are still sent,
     std::size_t marked_ = 0;     ///< from this place on.
 };
 

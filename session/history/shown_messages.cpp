@@ -78,8 +78,8 @@ private:
     const call_statuses statuses_;
     id_set answered_;
     std::vector<message> out_;
-    std::vector<message> missing_;           // Of the last message with calls.
-    std::optional<std::size_t> last_spoken_; // In out_.
+    std::vector<message> missing_;           // Results missing for the last message with calls.
+    std::optional<std::size_t> last_spoken_; // Index in out_.
 };
 
 } // namespace

@@ -11,7 +11,7 @@ namespace agui::session {
 
 namespace {
 
-// Does not copy a text of many megabytes for its first line.
+// Avoids copying a text of many megabytes for its first line.
 std::string line_of(const content& value, std::size_t characters_max) {
     const auto* const text = std::get_if<std::string>(&value);
     return text != nullptr ? title_line(*text, characters_max)

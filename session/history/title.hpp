@@ -18,7 +18,7 @@ inline constexpr std::size_t title_characters_max = 80;
 title_line(std::string_view text, std::size_t characters_max = title_characters_max);
 
 /// The title that `change` gives to `thread`: made from the first user message that has text, if it
-/// comes with the change and the thread has no title. nullopt: the title does not change.
+/// comes with the change and the thread has no title. nullopt if the title does not change.
 [[nodiscard]] std::optional<std::string>
 title_of_change(const thread_record& thread, const changes& change);
 

@@ -20,7 +20,7 @@ keep_attachment_statement(const thread_key& key, const attachment& what, std::ui
 [[nodiscard]] pg_batch select_attachment(const thread_key& key, const std::string& sha256);
 [[nodiscard]] std::optional<attachment>
 read_attachment(const std::vector<pg_rows>& results, const std::string& sha256);
-/// Drops those of a thread that is removed.
+/// Drops the attachments of a thread that is removed.
 [[nodiscard]] pg_statement drop_attachments_of(const thread_key& key);
 [[nodiscard]] pg_batch drop_attachments_before(unix_ms since);
 

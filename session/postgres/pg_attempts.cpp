@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How much may wait while the server is away and model servers fail.
+// Limit of the bytes that wait while the server is away and model servers fail.
 constexpr std::size_t waiting_bytes_max = 4U << 20U;
 
 constexpr const char* insert_attempts =
@@ -25,13 +25,13 @@ constexpr const char* attempts_of =
     "SELECT run, at, model, status, request_id, body FROM agui.failed_attempts WHERE run = $1 "
     "ORDER BY number";
 
-// About what an attempt on its way takes.
+// Approximate memory of an attempt that waits to be written.
 std::size_t cost_of(const failed_attempt& attempt) noexcept {
     constexpr std::size_t without_body = 512;
     return attempt.body.size() + without_body;
 }
 
-// With a mark: nothing in their rows tells whether they are there.
+// Uses a commit mark, because nothing in the rows tells whether they were written.
 asio::awaitable<bool> insert_in(pg_transaction& in, const std::vector<failed_attempt>& batch) {
     (void)co_await in.read({});
     std::vector<std::int64_t> runs;

@@ -15,17 +15,17 @@
 
 namespace agui::session {
 
-/// Failed attempts, written in the background: nobody waits, and what cannot be written is lost
-/// with a warning. Belongs to the store's thread, but for keep().
+/// Writes failed attempts in the background: no call waits, and an attempt that cannot be written
+/// is lost with a warning. Everything but keep() belongs to the store's thread.
 class pg_attempts {
 public:
     explicit pg_attempts(pg_shared& shared);
 
-    /// As store::keep_attempt(). Any thread.
+    /// Like store::keep_attempt(). Safe to call from any thread.
     void keep(failed_attempt attempt);
-    /// Waits until what was kept before is written or lost.
+    /// Waits until the attempts kept before are written or lost.
     [[nodiscard]] boost::asio::awaitable<void> flush();
-    /// Writes until finish(), and then what is left. To be called once.
+    /// Writes until finish(), and then the attempts that are left. Call it once.
     [[nodiscard]] boost::asio::awaitable<void> write();
     void finish();
 
@@ -39,9 +39,9 @@ private:
     std::size_t waiting_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
     std::uint64_t kept_ AGUI_GUARDED_BY(mutex_) = 0;
     bool is_finished_ AGUI_GUARDED_BY(mutex_) = false;
-    std::uint64_t settled_ = 0; ///< The rest is the store's thread's.
+    std::uint64_t settled_ = 0; ///< This and the rest belong to the store's thread.
     boost::asio::steady_timer timer_;
-    std::list<boost::asio::steady_timer*> waiters_; ///< Of flush().
+    std::list<boost::asio::steady_timer*> waiters_; ///< Calls of flush().
 };
 
 [[nodiscard]] pg_batch select_attempts(std::int64_t run);

@@ -110,7 +110,7 @@ struct branch_columns {
 
 struct call_columns {
     explicit call_columns(const changes& of) {
-        std::vector<const call_record*> calls; // At the place of the first of an id.
+        std::vector<const call_record*> calls; // Each at the place of the first change of its id.
         std::map<std::string_view, std::size_t> places;
         for (const call_record& call : of.calls) {
             const auto [place, is_new] = places.try_emplace(call.id, calls.size());

@@ -12,7 +12,7 @@
 
 namespace agui::session {
 
-/// Where a thread is in the tables, read in the transaction that changes it.
+/// The position of a thread in the tables, read in the transaction that changes it.
 struct pg_thread_position {
     std::int64_t thread = 0;
     thread_size size;
@@ -24,31 +24,31 @@ struct pg_thread_position {
 
 /// Locks the row of the thread until the transaction ends: other changes of the thread wait.
 [[nodiscard]] pg_statement lock_thread(const thread_key& key);
-/// What lock_thread() returns; nullopt: there is no such thread.
+/// Reads the result of lock_thread(); nullopt if there is no such thread.
 [[nodiscard]] std::optional<pg_thread_position> position_of(const pg_rows& rows);
 
-/// A change as the rows that it makes. Made where it is expensive, on the caller's thread, and then
-/// never changed; a transaction that is tried again uses it again.
+/// A change as the rows that it makes. Making it is expensive and happens on the caller's thread.
+/// It is immutable, and a transaction that is retried uses it again.
 class pg_change {
 public:
     explicit pg_change(changes change);
 
     [[nodiscard]] const changes& value() const noexcept { return change_; }
 
-    /// The statements for a thread that is there. Throws std::logic_error if the change does not
+    /// Adds the statements for an existing thread. Throws std::logic_error if the change does not
     /// fit it (check_change).
     void
     apply(pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at) const;
-    /// `earlier` was made for the thread at `before`, has led it to where it is `now`, and all its
-    /// messages and events are the first of this change.
+    /// True if `earlier` was made for the thread at `before`, led to its position `now`, and this
+    /// change begins with all messages and events of `earlier`.
     [[nodiscard]] bool repeats(
         const pg_change& earlier, const pg_thread_position& before, const pg_thread_position& now
     ) const;
-    /// If it repeats one: as apply(), but what is there is not added once more.
+    /// Like apply(), for a change that repeats one: existing rows are not added again.
     void apply_again(pg_batch& to, pg_thread_position before, const pg_thread_position& now) const;
-    /// The arguments that agui.begin_run() and agui.end_run() have in common.
+    /// Adds the common arguments of agui.begin_run() and agui.end_run().
     void add_arguments(pg_params& to) const;
-    /// The statements for a new thread, whose number is `thread`.
+    /// Adds the statements for a new thread, whose number is `thread`.
     void create(
         pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,
         unix_ms last_run_at
@@ -79,7 +79,7 @@ private:
     document_texts documents_;
 };
 
-/// As the tables have it: -1 for no_node.
+/// The number in the tables: -1 for no_node.
 [[nodiscard]] inline std::int64_t number_of(node_index node) noexcept {
     return node == no_node ? -1 : std::int64_t{node};
 }

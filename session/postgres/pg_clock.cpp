@@ -6,8 +6,8 @@ namespace agui::session {
 
 namespace {
 
-// Clocks of a cluster differ by less, and so does the answer's way. Then times are stored as they
-// are given.
+// Clocks of a cluster differ by less, including the time that the answer takes. Then times are
+// stored as given.
 constexpr unix_ms same_clock = 60'000;
 
 } // namespace

@@ -32,10 +32,10 @@ using descriptor = asio::posix::stream_descriptor;
 
 constexpr int oldest_version = 130000;
 
-// What a message of the pipeline belongs to.
+// The statement that a message of the pipeline belongs to.
 struct command {
     std::size_t statement;
-    const char* prepares; ///< The text that it prepares; null: it executes the statement.
+    const char* prepares; ///< The text that it prepares; null if it executes the statement.
 };
 
 void ignore_notice(void* /*unused*/, const char* /*message*/) {}
@@ -52,7 +52,7 @@ struct pg_connection::handle {
     handle& operator=(const handle&) = delete;
 
     // libpq closes its socket when it finds the connection lost, and from that moment its number
-    // may be another connection's: what is watched has a number of its own.
+    // may be another connection's: the watched descriptor has a number of its own.
     void watch(int number) {
         const int own = ::fcntl(number, F_DUPFD_CLOEXEC, 0);
         if (own >= 0) {
@@ -69,14 +69,14 @@ struct pg_connection::handle {
     asio::steady_timer timer;
     bool is_late = false;
     bool is_usable = false;
-    std::unordered_map<const char*, std::string> prepared; ///< Names by text.
+    std::unordered_map<const char*, std::string> prepared; ///< Names, keyed by text.
     std::uint64_t last_name = 0; ///< No name is used twice: the server may not know the first use.
     std::vector<command> sent;
 };
 
 namespace {
 
-// Cancels what waits for the socket when the deadline has passed. One at a time for a connection.
+// Cancels the wait for the socket when the deadline has passed. One at a time for each connection.
 template <class Handle>
 class deadline_guard {
 public:
@@ -228,8 +228,8 @@ void pg_connection::check_server() {
     }
 }
 
-// Also shows that a server answers: a pooler lets everybody in, and says only then that its server
-// is away.
+// Also shows that a server answers: a pooler accepts every client, and says only then that its
+// server is away.
 asio::awaitable<void> pg_connection::check_session(time_point deadline) {
     std::vector<pg_statement> question;
     question.push_back(pg_statement::once(
@@ -250,8 +250,8 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
             pg_error::effect::refused
         );
     }
-    // What a transaction reads after it has waited for a lock must be what is true then: a snapshot
-    // from before would let a gateway write that is fenced.
+    // A transaction that has waited for a lock must then read the current rows: an older snapshot
+    // would let a fenced gateway write.
     if (answer.at(0).text(0, 1) != "read committed") {
         throw pg_error(
             "",
@@ -266,7 +266,7 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
 void pg_connection::send(std::vector<pg_statement>& statements) {
     PGconn* const to = handle_->connection;
     handle_->sent.clear();
-    std::unordered_map<const char*, std::string> preparing; // In this batch.
+    std::unordered_map<const char*, std::string> preparing; // Statements prepared in this batch.
     for (std::size_t i = 0; i < statements.size(); ++i) {
         pg_statement& next = statements[i];
         const pg_params::view arguments = next.params.as_arguments();
@@ -316,8 +316,8 @@ void pg_connection::send(std::vector<pg_statement>& statements) {
     }
 }
 
-// With TLS, more than once: libpq reads 8 KB at least, a record may have 16 KB, and what is left of
-// it does not make the socket readable.
+// With TLS, more than once: libpq reads 8 KB at least, a record may have 16 KB, and its remaining
+// bytes do not make the socket readable.
 void pg_connection::read_input() {
     const int times = PQsslInUse(handle_->connection) != 0 ? 3 : 1;
     for (int i = 0; i < times; ++i) {
@@ -335,7 +335,7 @@ asio::awaitable<void> pg_connection::wait_readable() {
     read_input();
 }
 
-// What the socket does not take at once waits for the server, which may itself wait until its
+// Bytes that the socket does not take at once wait for the server, which may itself wait until its
 // answers are read.
 asio::awaitable<void> pg_connection::flush() {
     using namespace asio::experimental::awaitable_operators;
@@ -347,7 +347,7 @@ asio::awaitable<void> pg_connection::flush() {
         if (left == 0) {
             co_return;
         }
-        // Two waits on one executor, of which the first to end is enough.
+        // Runs two waits on one executor until the first ends.
         const auto first = co_await (
             handle_->socket.async_wait(descriptor::wait_write, as_result) ||
             handle_->socket.async_wait(descriptor::wait_read, as_result)
@@ -367,7 +367,7 @@ pg_connection::execute(std::vector<pg_statement> statements, time_point deadline
         lose("the connection to the PostgreSQL server is closed");
     }
     const deadline_guard<handle> guard(handle_, deadline);
-    handle_->is_usable = false; // Until all of the answer was read.
+    handle_->is_usable = false; // Not usable until all of the answer was read.
     send(statements);
     co_await flush();
     std::vector<pg_rows> results = co_await receive();
@@ -378,7 +378,7 @@ asio::awaitable<std::vector<pg_rows>> pg_connection::receive() {
     PGconn* const from = handle_->connection;
     std::vector<pg_rows> results;
     std::optional<pg_error> failed;
-    std::size_t at = 0; // In `sent`.
+    std::size_t at = 0; // Index in `sent`.
     for (;;) {
         while (PQisBusy(from) != 0) {
             co_await wait_readable();
@@ -413,7 +413,8 @@ asio::awaitable<std::vector<pg_rows>> pg_connection::receive() {
             );
         }
     }
-    // When the server does not know a name, or its plan is of no more use, nor is the connection.
+    // If the server does not know a name, or its plan is no longer valid, the connection is not
+    // usable either.
     handle_->is_usable = !failed || !(failed->is_stale_connection());
     if (failed) {
         throw pg_error(*failed);

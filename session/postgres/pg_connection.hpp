@@ -14,8 +14,8 @@
 
 namespace agui::session {
 
-/// A connection to a server, which never blocks its thread. Belongs to one thread, that of its
-/// executor; one call at a time.
+/// A connection to a server, which never blocks its thread. Used by one thread, that of its
+/// executor, for one call at a time.
 class pg_connection {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -30,23 +30,24 @@ public:
     pg_connection& operator=(const pg_connection&) = delete;
 
     /// Sends all statements at once, and returns their results in one round trip. Without BEGIN
-    /// among them they are one transaction. The first that fails skips the rest, and is thrown as
-    /// pg_error. If `deadline` passes, or the connection is lost, it is not usable any more, and
-    /// what the statements did is unknown: the server ends them by its own statement_timeout.
+    /// among them they are one transaction. The first that fails skips the rest, and its error is
+    /// thrown as pg_error. If `deadline` passes or the connection is lost, the connection is no
+    /// longer usable, and the effect of the statements is unknown: the server ends them by its own
+    /// statement_timeout.
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>>
     execute(std::vector<pg_statement> statements, time_point deadline);
 
     /// Makes a wait under way, and every later call, fail as if the connection had been lost.
     void abandon() noexcept;
 
-    /// False: it was lost, or a call on it did not end. It can only be destroyed.
+    /// False if it was lost, or if a call on it did not end. Then it can only be destroyed.
     [[nodiscard]] bool is_usable() const noexcept;
-    /// The IP address of this end; empty: the way to the server is not TCP.
+    /// The IP address of this end; empty if the connection does not use TCP.
     [[nodiscard]] std::string local_address() const;
-    /// No transaction is open.
+    /// True if no transaction is open.
     [[nodiscard]] bool is_idle() const noexcept;
-    /// The session has the settings of a transaction already: search_path, limits of time, and
-    /// commits that wait for the disk. False behind a pooler, which may give each transaction
+    /// True if the session already has the settings of a transaction: search_path, limits of time,
+    /// and commits that wait for the disk. False behind a pooler, which may give each transaction
     /// another session.
     [[nodiscard]] bool has_settings() const noexcept { return has_settings_; }
 

@@ -8,8 +8,8 @@ namespace agui::session {
 
 namespace {
 
-// The server does not know the name of a prepared statement, or has it already: the connection is
-// not the one that has made it.
+// The server does not know the name of a prepared statement, or already has it: another connection
+// made it.
 bool is_of_another_connection(std::string_view sqlstate) {
     return sqlstate == "26000" || sqlstate == "42P05";
 }
@@ -26,8 +26,9 @@ std::string text_of(const std::string& sqlstate, const std::string& text) {
     return whole;
 }
 
-// Of connections, authorisation, transactions, names in SQL, resources, limits, the server's state.
-// Not: class 22, which repeats the value that it could not read, and class 23, of rows.
+// Classes about connections, authorization, transactions, names in SQL, resources, limits and the
+// server's state. Excluded are class 22, which repeats the value that it could not read, and class
+// 23, which is about rows.
 constexpr std::array<std::string_view, 14> harmless_classes = {"08", "0A", "25", "28", "3D",
                                                                "3F", "40", "42", "53", "54",
                                                                "55", "57", "58", "XX"};
@@ -53,8 +54,7 @@ bool pg_error::needs_time() const noexcept {
 }
 
 bool pg_error::is_stale_connection() const noexcept {
-    // A plan, or a name of a statement, that is worth nothing any more; and a server that may not
-    // be the primary.
+    // A plan or a statement name that is no longer valid, or a server that may not be the primary.
     return is_read_only() || sqlstate_ == "0A000" || is_of_another_connection(sqlstate_);
 }
 

@@ -20,9 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// For a try that begins when the term is all but over.
+// Minimum for a try that begins when the term is almost over.
 constexpr auto shortest_renewal = 300ms;
-// When the server is back after an outage, what is left of the term may be short.
+// Short, because little of the term may be left when the server is back after an outage.
 constexpr auto next_try = 200ms;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
@@ -31,7 +31,7 @@ constexpr const char* insert_gateway =
     "INSERT INTO agui.gateways (id, expires, knows_version, url, secret) OVERRIDING SYSTEM VALUE "
     "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond', $3, $4, $5) "
     "ON CONFLICT DO NOTHING RETURNING id, agui.now_ms(), agui.timeline()";
-// As agui.fence() does, but whatever the time: it is its own.
+// Like agui.fence(), but at any time, because the number is its own.
 constexpr const char* lock_former = "SELECT pg_advisory_xact_lock((16711::bigint << 48) + $1)";
 constexpr const char* fence_former = "UPDATE agui.gateways SET fenced = true WHERE id = $1";
 constexpr const char* renew_gateway =
@@ -46,7 +46,7 @@ constexpr const char* other_live_gateways =
     "SELECT id, url, secret FROM agui.gateways "
     "WHERE id <> $1 AND NOT fenced AND expires >= clock_timestamp() ORDER BY id";
 constexpr const char* fence_gateway = "SELECT agui.fence($1)";
-// Leases of nobody have the number 0.
+// Leases without a holder have the number 0.
 constexpr const char* gone_gateways =
     "SELECT id, fenced FROM agui.gateways WHERE fenced OR expires < clock_timestamp() "
     "UNION ALL SELECT 0, true WHERE EXISTS (SELECT FROM agui.leases WHERE gateway = 0)";
@@ -85,8 +85,8 @@ pg_gateway::pg_gateway(pg_shared& shared, std::chrono::milliseconds lease, liste
       renewal_timer_(shared.context),
       term_timer_(shared.context) {}
 
-// Two thirds: the last third is for clocks that do not run alike, and for what the process does
-// between its look at the term and its last effect.
+// Two thirds: the last third is for clocks that do not run alike, and for the time between the
+// process's check of the term and the last effect of its action.
 void pg_gateway::set_term(std::chrono::nanoseconds sent) {
     term_end_ = sent + std::chrono::nanoseconds(lease_) * 2 / 3;
     term_->set_end(term_end_);
@@ -97,7 +97,7 @@ asio::awaitable<void> pg_gateway::enroll() {
     const std::vector<std::int64_t> former = former_;
     const std::string url = url_;
     const std::string secret = secret_;
-    // Of the try that succeeds.
+    // Time at which the successful try was sent.
     std::chrono::nanoseconds sent{0};
     const auto results = co_await write_at_once(shared_, {}, [=, &sent, lease = lease_.count()] {
         sent = time_since_boot();
@@ -124,7 +124,7 @@ asio::awaitable<void> pg_gateway::enroll() {
     set_term(sent);
     told_.on_registered(id_);
     if (url != url_) {
-        co_await announce(url_, secret_); // It was announced meanwhile.
+        co_await announce(url_, secret_); // The process was announced meanwhile.
     }
 }
 
@@ -132,7 +132,7 @@ asio::awaitable<void> pg_gateway::announce(std::string url, std::string secret) 
     url_ = std::move(url);
     secret_ = std::move(secret);
     if (id_ == 0) {
-        co_return; // The next number comes with them.
+        co_return; // They are announced with the next number.
     }
     (void)co_await write_at_once(shared_, {}, [id = id_, url = url_, secret = secret_] {
         pg_batch batch;
@@ -188,7 +188,7 @@ asio::awaitable<void> pg_gateway::renew() {
     }
 }
 
-// False: it could not be done, and is to be tried again soon.
+// Returns false if it failed and must be retried soon.
 asio::awaitable<bool> pg_gateway::renew_once() {
     try {
         if (id_ == 0) {
@@ -196,16 +196,17 @@ asio::awaitable<bool> pg_gateway::renew_once() {
             co_return true;
         }
         const std::int64_t id = id_;
-        // Two connections may turn out to be of no use before the term is over.
+        // Leaves time for two unusable connections before the term is over.
         const std::chrono::nanoseconds left =
             std::max<std::chrono::nanoseconds>(term_end_ - time_since_boot(), shortest_renewal);
         pg_shared hurried = shared_;
         hurried.patience = {
             .store_wait = std::chrono::duration_cast<std::chrono::milliseconds>(left),
             .answer_max = std::chrono::duration_cast<std::chrono::milliseconds>(left / 3),
-            .urgency = pg_pool::urgency::at_once // Not behind calls that wait for slow statements.
+            // Does not queue behind calls with slow statements.
+            .urgency = pg_pool::urgency::at_once
         };
-        // When this try goes to the server: one that had to wait for it must not shorten the term.
+        // Time at which this try is sent: a wait before that must not shorten the term.
         std::chrono::nanoseconds sent{0};
         const auto results =
             co_await write_at_once(hurried, {}, [id, &sent, lease = lease_.count()] {
@@ -215,7 +216,7 @@ asio::awaitable<bool> pg_gateway::renew_once() {
                 return batch;
             });
         shared_.pool.set_unavailable({});
-        // A term that is over stays so: what is_lost() has told a run must not become untrue.
+        // An expired term stays expired: a run may have seen is_lost() return true.
         if (results.at(0).changed() == 0 || term_->is_over()) {
             lose(id);
             co_return false;
@@ -231,7 +232,7 @@ asio::awaitable<bool> pg_gateway::renew_once() {
         shared_.pool.set_unavailable(error.what());
         told_.on_not_renewed(error.what());
     } catch (const pg_unavailable& error) {
-        told_.on_not_renewed(error.what()); // The pool knows it.
+        told_.on_not_renewed(error.what()); // The pool has noted the reason.
     }
     co_return false;
 }
@@ -293,7 +294,8 @@ asio::awaitable<std::vector<std::int64_t>> pg_gateway::fence_expired() {
     for (std::size_t i = 0; i < found.at(0).size(); ++i) {
         const std::int64_t id = found[0].integer(i, 0);
         const bool is_fenced = found[0].boolean(i, 1);
-        if (is_fenced || co_await fence(id)) { // Or another one was faster, and looks after it.
+        // Otherwise another one was faster, and takes care of it.
+        if (is_fenced || co_await fence(id)) {
             gone.push_back(id);
         }
     }

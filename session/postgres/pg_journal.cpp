@@ -17,14 +17,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-// None if the rows of the log have the entries up to $2.
+// Returns none if the rows of the log have the entries up to $2.
 constexpr const char* parts_of_run =
     "SELECT j.entries[array_position(j.runs, $1)] FROM agui.runs r JOIN agui.journal j "
     "ON j.writer = r.journal_writer AND j.batch >= r.journal_from "
     "WHERE r.number = $1 AND r.journal_writer <> 0 AND $1 = ANY(j.runs) "
     "AND $2 > coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = $1 "
     "ORDER BY l.first_sequence DESC LIMIT 1), 0) ORDER BY j.batch";
-// One pass over a gateway's journal, however many of its runs are wanted.
+// Makes one pass over a gateway's journal, however many of its runs are wanted.
 constexpr const char* parts_of_runs =
     "WITH m AS MATERIALIZED (SELECT number, journal_writer, journal_from FROM agui.runs "
     "WHERE number = ANY($1) AND journal_writer <> 0), "
@@ -46,8 +46,8 @@ constexpr const char* give_log_up =
     "UPDATE agui.runs SET journal_writer = 0, log = 'dropped' WHERE number = ANY($1) "
     "AND journal_writer <> 0";
 
-// Of one transaction. Their entries are up to 8 MB (16 KB of the journal each, as rows ten times as
-// much), which the store's thread decodes while nothing else goes on there.
+// Limit of one transaction. The entries of these runs are up to 8 MB (16 KB of the journal each, as
+// rows ten times as much), which the store's thread decodes without a pause.
 constexpr std::size_t runs_settled_at_once = 50;
 
 // A run whose parts are being made rows.
@@ -58,7 +58,7 @@ struct settled_run {
     pg_log_row row;
 };
 
-// A gap must stay visible: the log is gone for every reader. An empty text is no entry.
+// Keeps the gap visible, so that the log is gone for every reader. An empty text is no entry.
 pg_log_row damaged_row(std::int64_t run, std::uint64_t after) {
     pg_log_row row;
     row.run = run;
@@ -76,7 +76,7 @@ std::vector<std::int64_t> numbers_of(const pg_rows& runs) {
     return numbers;
 }
 
-// Of the locked runs: the others were settled before.
+// Only the locked runs: the others were settled before.
 std::map<std::int64_t, settled_run>
 read_parts(const std::vector<std::int64_t>& locked, const pg_rows& ends, const pg_rows& parts) {
     std::map<std::int64_t, settled_run> runs;
@@ -132,8 +132,8 @@ asio::awaitable<bool> settle_in(pg_transaction& in, const std::vector<std::int64
     co_return true;
 }
 
-// A page that the server cannot read takes along only the logs that need it: their runs can still
-// be ended.
+// A page that the server cannot read destroys only the logs that need it: their runs can still be
+// ended.
 asio::awaitable<void>
 settle_together(pg_shared& shared, std::int64_t gateway, std::vector<std::int64_t> runs) {
     bool is_damaged = false;

@@ -1,4 +1,4 @@
-// How leases are given up in the background.
+// The background deletion of released leases.
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_leases.hpp"
 #include "session/postgres/pg_log_rows.hpp"
@@ -58,7 +58,7 @@ void pg_leases::release(const lease_ptr& held) noexcept {
     if (!held) {
         return;
     }
-    (void)held->set_released(); // Released or lost: this process holds the thread no longer.
+    (void)held->set_released(); // Released or lost, this process no longer holds the thread.
     const std::lock_guard lock(mutex_);
     const auto found = here_.find(held->key());
     if (found == here_.end() || found->second.held != held) {
@@ -143,9 +143,9 @@ asio::awaitable<void> pg_leases::delete_released() {
     }
 }
 
-// A row that an acquisition without an answer has left looks like any of this gateway. What is
-// acquired here after `bound` was read has a higher token, and stays whenever the deletion takes
-// effect.
+// The row that an unanswered acquisition left looks like any other row of this gateway. Leases
+// acquired here after `bound` was read have a higher token, so they survive the deletion whenever
+// it takes effect.
 asio::awaitable<void> pg_leases::delete_unsure() {
     std::vector<unsure> batch;
     {
@@ -164,7 +164,8 @@ asio::awaitable<void> pg_leases::delete_unsure() {
         });
         const std::int64_t bound = answer.at(0).integer(0, 0);
         {
-            // Whoever has the thread by now, or asks for it, has written the row anew or will.
+            // A local call that has acquired the thread by now, or is acquiring it, rewrites the
+            // row.
             const std::lock_guard lock(mutex_);
             std::erase_if(batch, [this](const unsure& each) AGUI_REQUIRES(mutex_) {
                 return here_.contains(each.key);

@@ -41,8 +41,9 @@ constexpr const char* drop_left_leases =
     "DELETE FROM agui.leases l USING unnest($1, $2) AS c(principal, thread_id) "
     "WHERE l.principal = c.principal AND l.thread_id = c.thread_id "
     "AND NOT " AGUI_PG_LEASE_HAS_RUN;
-// Looks at all active runs, so not often. A run without a lease, or with that of a gateway that has
-// no row, was left by a program that deletes each lease that it releases, or by a repair.
+// Looks at all active runs, so it must not run often. A run without a lease, or with the lease of a
+// gateway that has no row, was left by a program that deletes each lease that it releases, or by a
+// repair.
 constexpr const char* note_strays =
     "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
     "SELECT t.principal, t.thread_id, 0, 0, '' FROM agui.threads t "
@@ -62,10 +63,10 @@ constexpr const char* note_run_of_lease =
     "WHERE principal = $1 AND thread_id = $2 AND token = $3";
 constexpr const char* drop_lease =
     "DELETE FROM agui.leases WHERE principal = $1 AND thread_id = $2 AND token = $3";
-// Fencing a gateway takes one round more; a third is only needed if others do the same.
+// Fencing a gateway takes one more round; a third is needed only if other processes do the same.
 constexpr int rounds_max = 4;
 constexpr auto number_look_again = 20ms;
-// Of one transaction.
+// Limit of one transaction.
 constexpr std::size_t claims_max = 1000;
 
 struct keys_of_threads {
@@ -83,8 +84,8 @@ failure busy(std::string run_id, std::int64_t gateway) {
     };
 }
 
-// As agui.next_lease_token() makes tokens. What was acquired on the timeline of now was acquired
-// after the failover, perhaps while the table was read.
+// Decodes a token of agui.next_lease_token(). A lease of the current timeline was acquired after
+// the failover, perhaps while the table was read.
 bool is_of_timeline(const lease& held, std::int64_t timeline) {
     constexpr std::uint64_t mask = (1U << 20U) - 1;
     return held.token() >> 40U == (static_cast<std::uint64_t>(timeline) & mask);
@@ -119,7 +120,7 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
         const thread_key& key;
         bool has_answer = false;
         bool is_kept = false;
-        // The table may have a lease of which nobody was told: an answer may have been lost.
+        // If the answer was lost, the table may have a lease that no call knows of.
         ~reservation() {
             if (!is_kept) {
                 const std::lock_guard lock(of.mutex_);
@@ -163,7 +164,7 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, s
             break;
         }
         if (last.gateway != 0) {
-            (void)co_await gateway_.fence(last.gateway); // Or another one has.
+            (void)co_await gateway_.fence(last.gateway); // Otherwise another process has fenced it.
         }
     }
     if (gateway_.id() == 0) {
@@ -205,7 +206,7 @@ pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t ga
     const pg_rows& row = results.at(0);
     if (!row.is_null(0, 0)) {
         found.token = static_cast<std::uint64_t>(row.integer(0, 0));
-        // No run holds the thread, so that an active one is an orphan.
+        // No run holds the thread, so an active one is an orphan.
         found.has_orphans = row.boolean(0, 1);
     } else if (!row.is_null(0, 3)) {
         found.holder = row.text(0, 2);
@@ -264,13 +265,13 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
             );
         }
     } catch (const pg_unavailable&) {
-        note_unsure(claims, gateway); // Nobody is told of those that it may have got.
+        note_unsure(claims, gateway); // No call learns of the leases that it may have acquired.
         throw;
     }
     co_return keep_claims(claims, gateway);
 }
 
-// Of several processes that ask at once, each gets others. False: there are none left.
+// If several processes ask at once, each gets different leases. Returns false if none are left.
 asio::awaitable<bool> pg_leases::claim_in(
     pg_transaction& in, const std::vector<std::int64_t>& left_by, std::int64_t gateway,
     std::size_t limit, std::vector<claim>& claims
@@ -278,7 +279,8 @@ asio::awaitable<bool> pg_leases::claim_in(
     claims.clear();
     pg_batch look;
     look.emplace_back(lock_left_leases, left_by, limit);
-    look.emplace_back(next_tokens, limit); // After the locks: a token never falls.
+    // Tokens are drawn after the locks, so that they never decrease.
+    look.emplace_back(next_tokens, limit);
     const auto found = co_await in.read(std::move(look));
     const pg_rows& rows = found.at(0);
     if (rows.empty()) {
@@ -304,8 +306,8 @@ asio::awaitable<bool> pg_leases::claim_in(
     co_return true;
 }
 
-// A standby that was behind has leases that were released here, and their runs as active: nobody
-// else takes those of a gateway that lives. And it lacks leases that were acquired here.
+// A standby that was behind still has leases that were released here, with their runs active: no
+// other gateway takes leases of a live one. It also lacks leases that were acquired here.
 asio::awaitable<void> pg_leases::compare_with_table() {
     const std::int64_t gateway = gateway_.id();
     const auto found = co_await read_at_once(shared_, [gateway] {
@@ -344,7 +346,7 @@ std::vector<lease_ptr> pg_leases::missing_in(const std::map<thread_key, std::uin
     const std::lock_guard lock(mutex_);
     for (const auto& [key, by] : here_) {
         if (!by.held || by.ending || is_of_timeline(*by.held, gateway_.timeline())) {
-            continue; // It is changing, or came later.
+            continue; // The lease is changing, or was acquired later.
         }
         if (const auto row = table.find(key);
             row == table.end() || row->second != by.held->token()) {
@@ -368,7 +370,7 @@ std::vector<lease_ptr>
 pg_leases::keep_claims(const std::vector<claim>& claims, std::int64_t gateway) {
     std::vector<lease_ptr> kept;
     if (gateway != gateway_.id()) {
-        return kept; // The number was lost meanwhile, and they with it.
+        return kept; // The number was lost meanwhile, and the claims with it.
     }
     const std::lock_guard lock(mutex_);
     for (const claim& each : claims) {
@@ -377,7 +379,7 @@ pg_leases::keep_claims(const std::vector<claim>& claims, std::int64_t gateway) {
         if (is_new) {
             place->second.held = held;
             kept.push_back(std::move(held));
-        } else { // Somebody here asks for the thread, and takes it from the own gateway.
+        } else { // A local call asks for the thread, and takes it from its own gateway.
             (void)held->set_released();
             released_.push_back({std::move(held), 0});
             wake_writer();
@@ -413,7 +415,7 @@ std::shared_ptr<asio::steady_timer> pg_leases::ending_of(const thread_key& key) 
     return found == here_.end() ? nullptr : found->second.ending;
 }
 
-// Those who wait are woken on the store's thread, where the timer belongs.
+// Waiting calls are woken on the store's thread, which owns the timer.
 void pg_leases::erase(std::map<thread_key, entry>::iterator gone) {
     if (gone->second.ending) {
         asio::post(shared_.context, [timer = gone->second.ending] {
@@ -459,7 +461,7 @@ void pg_leases::lose_all() {
                 lost.push_back(each->second.held);
                 erase(each++);
             } else {
-                ++each; // It is being acquired, under the next number then.
+                ++each; // It is being acquired, and gets the next number.
             }
         }
         // Others take over the rows of a fenced number.

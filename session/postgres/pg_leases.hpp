@@ -19,58 +19,58 @@
 
 namespace agui::session {
 
-/// Which run holds which thread: in the table agui.leases for all processes, and in memory for this
-/// one, which is told apart without asking the database. Belongs to the store's thread, but for
-/// what says that any thread may call it.
+/// The runs that hold threads: in the table agui.leases for all processes, and in memory for this
+/// one, so that local holders need no query. Belongs to the store's thread, except for functions
+/// that say "any thread".
 class pg_leases {
 public:
-    /// Called with runs whose leases are released, before their rows say so; as
-    /// pg_threads::settle_released(). May throw pg_error or pg_unavailable: the leases are released
-    /// later then.
+    /// Called with runs whose leases are released, before their rows are deleted
+    /// (pg_threads::settle_released()). If it throws pg_error or pg_unavailable, the leases are
+    /// released later.
     using before_release = std::function<boost::asio::awaitable<void>(std::vector<std::int64_t>)>;
     /// The references must outlive this.
     pg_leases(pg_shared& shared, pg_gateway& gateway, before_release prepare);
 
-    /// As store::acquire().
+    /// Like store::acquire().
     [[nodiscard]] boost::asio::awaitable<result<lease_ptr>>
     acquire(thread_key key, std::string run_id);
-    /// As store::holder().
+    /// Like store::holder().
     [[nodiscard]] boost::asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key
     );
-    /// As store::claim_orphans().
+    /// Like store::claim_orphans().
     [[nodiscard]] boost::asio::awaitable<result<std::vector<lease_ptr>>>
     claim_orphans(std::size_t limit);
 
-    /// Any thread. The lease is given up in the background: write_releases().
+    /// Any thread. write_releases() deletes the lease in the background.
     void release(const lease_ptr& held) noexcept;
-    /// Gives released leases up, and what acquisitions that failed may have left, until close(). To
-    /// be called once.
+    /// Deletes released leases, and leases that failed acquisitions may have left, until close().
+    /// Call it once.
     [[nodiscard]] boost::asio::awaitable<void> write_releases();
     /// Makes the next claim_orphans() look for active runs without a lease.
     void expect_strays() noexcept { strays_seen_at_.reset(); }
-    /// Those of so far.
+    /// Writes the releases queued so far.
     [[nodiscard]] boost::asio::awaitable<void> flush();
 
-    /// A transaction that deletes the lease is under way: who asks for the thread here waits until
-    /// it is released, because others may see sooner that the run has ended.
+    /// Notes that a transaction that deletes the lease is under way. A local call that asks for the
+    /// thread waits until it is released, because others may see sooner that the run has ended.
     void ends_with_commit(const lease_ptr& held);
-    /// The lease is deleted by the transaction that was committed.
+    /// Notes that the committed transaction has deleted the lease.
     void released_by_commit(const lease_ptr& held) noexcept;
     void set_begun(const lease_ptr& held, std::int64_t run_number, node_index first_own_message);
-    /// The lease is not in the table any more.
+    /// Notes that the lease is no longer in the table.
     void lose(const lease_ptr& held);
-    /// All are lost.
+    /// Notes that all leases are lost.
     void lose_all();
     void close() noexcept;
 
-    /// Who holds the thread in this process. Any thread.
+    /// The holder of the thread in this process. Any thread.
     [[nodiscard]] std::optional<thread_holder> holder_here(const thread_key& key) const;
-    /// Nullopt: nobody holds the thread in this process. Any thread.
+    /// The run that holds the thread in this process; nullopt if none does. Any thread.
     [[nodiscard]] std::optional<std::string> run_here(const thread_key& key) const;
-    /// The number of the run that begun with this lease; 0: none.
+    /// The number of the run that began with this lease; 0 if none did.
     [[nodiscard]] std::int64_t run_of(const lease_ptr& held) const;
 
-    // Statements for transactions of others.
+    // Statements for the transactions of other classes.
 
     /// One row: whether the lease is still in the table.
     [[nodiscard]] pg_statement select_lease(const lease& held) const;
@@ -81,17 +81,17 @@ public:
 private:
     struct entry {
         std::string run_id;
-        lease_ptr held; ///< Null: it is being acquired.
+        lease_ptr held; ///< Null while it is being acquired.
         std::int64_t run_number = 0;
         node_index first_own_message = no_node;
         std::shared_ptr<boost::asio::steady_timer> ending; ///< Cancelled when the lease is gone.
     };
     struct answer {
         std::optional<std::uint64_t> token;
-        bool has_orphans = false; ///< With a token: the thread has some.
+        bool has_orphans = false; ///< With a token: true if the thread has orphans.
         std::string holder;       ///< Without a token: the run that holds it.
-        std::int64_t gateway = 0; ///< And its gateway;
-        bool has_expired = false; ///< which has not renewed in time.
+        std::int64_t gateway = 0; ///< The gateway of that run;
+        bool has_expired = false; ///< true if it has not renewed in time.
     };
     [[nodiscard]] boost::asio::awaitable<result<lease_ptr>>
     acquire_in_table(thread_key key, std::string run_id);
@@ -101,7 +101,7 @@ private:
     ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
     [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;
     void erase(std::map<thread_key, entry>::iterator gone) AGUI_REQUIRES(mutex_);
-    /// A thread that was left, as the table has it once the claim is committed.
+    /// A thread without a holder, as in the table once the claim is committed.
     struct claim {
         thread_key key;
         std::uint64_t token;
@@ -126,7 +126,7 @@ private:
     const before_release before_release_;
     mutable mutex mutex_;
     std::map<thread_key, entry> here_ AGUI_GUARDED_BY(mutex_);
-    std::set<std::int64_t> runs_here_ AGUI_GUARDED_BY(mutex_); ///< Those that have begun.
+    std::set<std::int64_t> runs_here_ AGUI_GUARDED_BY(mutex_); ///< Runs that have begun.
     struct released {
         lease_ptr held;
         std::int64_t run_number;
@@ -140,7 +140,8 @@ private:
     std::vector<unsure> unsure_ AGUI_GUARDED_BY(mutex_);
     bool writer_is_told_ AGUI_GUARDED_BY(mutex_) = false;
     boost::asio::steady_timer writer_timer_;
-    /// pg_gateway::fences() at the last look for active runs without a lease. Nullopt: one is due.
+    /// pg_gateway::fences() at the last look for active runs without a lease; nullopt if one is
+    /// due.
     std::optional<std::uint64_t> strays_seen_at_;
     std::int64_t compared_at_ = 0; ///< pg_gateway::timeline() at the last compare_with_table().
     bool is_closed_ = false;

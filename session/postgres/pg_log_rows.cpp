@@ -16,7 +16,7 @@ constexpr const char* add_rows_of_logs =
     "SELECT r.* FROM unnest($1, $2, $3, $4, $5, $6) AS r";
 constexpr const char* state_of_log =
     "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
-// From the row that has the next entry, to the one that has the last that is wanted.
+// From the row with the next entry to the row with the last wanted entry.
 constexpr const char* rows_of_log =
     "SELECT first_sequence, last_sequence, events, lengths, variants FROM agui.log_rows "
     "WHERE run = $1 AND first_sequence >= coalesce((SELECT max(b.first_sequence) "
@@ -39,7 +39,7 @@ void put(std::string& to, std::uint64_t value, int bytes) {
     }
 }
 
-// Nullopt: there are not so many bytes.
+// Returns nullopt if there are fewer bytes.
 std::optional<std::uint64_t> take(std::string_view& from, std::size_t bytes) {
     if (from.size() < bytes) {
         return std::nullopt;
@@ -66,7 +66,7 @@ struct variant {
     std::string_view text;
 };
 
-// False: the bytes are damaged.
+// Returns false if the bytes are damaged.
 bool next_variant(std::string_view& from, variant& next) {
     const auto sequence = take(from, 8);
     const auto length = take(from, 4);
@@ -86,7 +86,8 @@ struct row_view {
     std::string_view variants;
 };
 
-// Appends the row's entries above `after` until there are `limit`. False: the row is damaged.
+// Appends the row's entries above `after` until there are `limit`. Returns false if the row is
+// damaged.
 bool decode(row_view row, std::uint64_t after, std::size_t limit, std::vector<log_entry>& entries) {
     variant next;
     for (std::uint64_t at = row.first; at <= row.last && entries.size() < limit; ++at) {

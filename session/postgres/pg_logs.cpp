@@ -14,8 +14,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A run that has said nothing for so many batches is at the first token of an answer. With fewer,
-// the tokens of a slow model would never wait, and each would be a transaction of its own.
+// After a silence of this many batches, an entry counts as the first token of an answer. With fewer
+// batches, the tokens of a slow model would never wait, and each would be a transaction of its own.
 constexpr int silent_batches = 10;
 
 void add_observer(
@@ -50,7 +50,7 @@ void pg_logs::append(
         if (found != runs_.end() && !is_finished_) {
             run_log& log = found->second;
             if (log.has_failed && !log.may_be_there && slice.first_sequence == log.durable + 1) {
-                log.has_failed = false; // It goes on where nothing is missing.
+                log.has_failed = false; // It continues where nothing is missing.
             }
             if (!log.has_failed && slice.first_sequence == log.end + 1) {
                 log.may_wait = slice.may_wait && (log.may_wait || log.pending.empty());
@@ -135,7 +135,7 @@ void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held, k
     }
 }
 
-// Nobody closes a run that others have ended.
+// Drops the runs that other processes have ended: no call closes them.
 void pg_logs::forget_lost() {
     std::erase_if(runs_, [](const auto& one) {
         const run_log& log = one.second;
@@ -235,7 +235,7 @@ void pg_logs::give_back(taken entries, outcome of_commit, std::uint64_t durable)
             log.is_busy = false;
             log.chain = std::move(entries.chain);
             if (log.has_failed && log.may_be_there) {
-                log.chain = {}; // Lost meanwhile.
+                log.chain = {}; // The run was lost meanwhile.
             }
             if (is_committed) {
                 note_durable(log, entries, durable);
@@ -266,17 +266,17 @@ void pg_logs::note_durable(run_log& log, const taken& entries, std::uint64_t dur
     log.stored = entries.stored;
     log.oldest_part = log.chain.empty() ? 0 : log.oldest_part;
     if (entries.has_failed && durable != 0) {
-        // The commit has looked where the log ends, and gone on there.
+        // The commit has found the end of the log, and continued there.
         log.durable = log.end = durable;
         log.has_failed = log.may_be_there = false;
         log.is_journaled = log.stored.is_known = false;
     }
 }
 
-// Returns whose entries are lost.
+// Returns the observers of the lost entries.
 std::vector<pg_logs::waiting> pg_logs::put_back(run_log& log, taken& entries) {
     std::vector<waiting> lost;
-    // What came meanwhile followed entries that are not there, unless there were none.
+    // Entries that came meanwhile follow ones that are missing, unless there were none.
     if (!log.pending.empty() && log.pending.first_sequence != entries.end + 1) {
         lost = std::exchange(log.observers, {});
         log.pending = {};

@@ -24,9 +24,9 @@
 namespace agui::session {
 
 /// Entries of this process's active runs on their way to the database. append() only puts them in
-/// memory; the store's thread writes those of all runs in one transaction, and the next ones as
-/// soon as that is committed. Slices that may wait are collected for a while. A run's entries are
-/// with one of two writers at a time: write(), or the commit that has taken them.
+/// memory; the store's thread writes the entries of all runs in one transaction, and the next ones
+/// as soon as that is committed. Slices that may wait are collected for a while. Only one of two
+/// writers has a run's entries at a time: write(), or the commit that has taken them.
 ///
 /// The entries of a run go into the journal of this gateway (pg_journal.hpp). From time to time,
 /// and with each commit of the run, its entries there are copied to a row of agui.log_rows.
@@ -36,9 +36,9 @@ namespace agui::session {
 class pg_logs {
 public:
     struct settings {
-        bool relaxed = false;               ///< Entries are durable without the disk.
-        std::chrono::milliseconds batch{0}; ///< As postgres_settings::batch.
-        /// Entries of a run that have been in the journal for so long become a row.
+        bool relaxed = false; ///< Entries count as durable before they are on the disk.
+        std::chrono::milliseconds batch{0}; ///< See postgres_settings::batch.
+        /// Entries of a run that have been in the journal for this long become a row.
         std::chrono::milliseconds longest_in_journal{10'000};
         /// Interval of the search for these entries, and of the deletion of old journal rows.
         std::chrono::milliseconds between_sweeps{5'000};
@@ -46,30 +46,30 @@ public:
     /// The references must outlive this.
     pg_logs(pg_shared& shared, pg_gateway& gateway, settings given);
 
-    /// As store::append_log(). Any thread.
+    /// Like store::append_log(). Safe to call from any thread.
     void append(
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     );
 
     /// in_journal: the record of the run names the journal of this gateway.
     enum class keeping : std::uint8_t { in_journal, in_rows };
-    /// The run has begun, or goes on after its entry `end`. It is open until close(), or as long as
-    /// `held` (if it is not null) is worth anything.
+    /// Opens a run that has begun, or that continues after its entry `end`. It is open until
+    /// close(), or until `held` (if it is not null) becomes invalid.
     void open(
         std::int64_t run, std::uint64_t end, const lease_ptr& held, keeping how = keeping::in_rows
     );
     /// No earlier row of the journal has entries of a run that begins now.
     [[nodiscard]] std::uint64_t next_journal_row() const noexcept { return next_journal_row_; }
-    /// The records of these runs do not name the journal any more: all entries are in rows, which
-    /// others may have written.
+    /// Notes that the records of these runs no longer name the journal: all entries are in rows,
+    /// which others may have written.
     void leave_journal(const std::vector<std::int64_t>& runs);
-    /// Waits until nobody writes entries of these runs. Their leases are released, so none will be
-    /// written later. Returns those that have entries in the journal.
+    /// Waits until no writer has entries of these runs. Their leases are released, so none will be
+    /// written later. Returns the runs that have entries in the journal.
     [[nodiscard]] boost::asio::awaitable<std::vector<std::int64_t>>
     wait_for_writers(std::vector<std::int64_t> runs);
-    /// The run has ended, or is no longer this process's.
+    /// Closes a run that has ended, or that no longer belongs to this process.
     void close(std::int64_t run);
-    /// The gateway has lost its leases: what is not written is lost.
+    /// Drops all entries that are not written, because the gateway has lost its leases.
     void lose_all();
 
     struct waiting {
@@ -79,69 +79,69 @@ public:
     /// A run's entries that a commit writes.
     struct taken {
         std::int64_t run = 0;
-        bool is_known = false; ///< The run is open. Otherwise the rest says nothing.
+        bool is_known = false; ///< True if the run is open. Otherwise the rest is meaningless.
         bool has_failed = false;
         bool is_journaled = false;
         std::uint64_t end = 0; ///< The last entry.
         pg_log_row row;        ///< May be empty.
         pg_chain chain;        ///< Entries before the row that only the journal has.
-        pg_log_size stored;    ///< Rows of agui.log_rows, once this is committed.
+        pg_log_size stored;    ///< Size of the rows of agui.log_rows, once this is committed.
         std::vector<waiting> observers;
     };
-    /// Waits until nobody else writes entries of the run, and takes them: give_back() must follow.
-    /// `last` (if not 0) is that of a slice that the commit writes besides, and which goes on after
-    /// `end`: later entries follow it.
+    /// Waits until no other writer has entries of the run, and takes them: give_back() must follow.
+    /// `last` (if not 0) is the last sequence of a slice that the commit also writes and which
+    /// continues after `end`; later entries follow it.
     [[nodiscard]] boost::asio::awaitable<taken> take(std::int64_t run, std::uint64_t last);
     enum class outcome {
         committed,
-        refused, ///< They are still to be written.
-        unknown  ///< They may be there: they count as lost until a commit has looked.
+        refused, ///< The entries are still to be written.
+        unknown  ///< They may have been written: they count as lost until a commit has looked.
     };
-    /// `durable`: up to where they were committed, with the slice that the commit wrote besides.
+    /// `durable` is the last sequence that was committed, including the commit's own slice.
     void give_back(taken entries, outcome of_commit, std::uint64_t durable);
 
-    /// Waits until what was appended before, of one run or of all (0), is durable or lost. Nothing
-    /// of it waits for other entries any more.
+    /// Waits until the entries appended before, of one run or of all (0), are durable or lost. They
+    /// no longer wait for other entries.
     [[nodiscard]] boost::asio::awaitable<void> flush(std::int64_t run);
-    /// Writes until finish(), and then what is left. To be called once.
+    /// Writes until finish(), and then the entries that are left. Call it once.
     [[nodiscard]] boost::asio::awaitable<void> write();
-    /// No more entries are accepted.
+    /// Makes append() refuse further entries.
     void finish();
-    /// Names of connections on which nothing that was acknowledged can be missing.
+    /// Names of the connections on which no acknowledged entry can be missing.
     [[nodiscard]] const std::set<std::string>& known_connections() const noexcept {
         return known_connections_;
     }
-    /// How many runs it knows: open ones, and for a while some that were lost.
+    /// Number of known runs: open ones, and for a while some that were lost.
     [[nodiscard]] std::size_t size() const;
 
 private:
     using clock = std::chrono::steady_clock;
-    /// Where a run is whose entries are to be written.
+    /// The list that holds a run whose entries are to be written.
     enum class list : std::uint8_t { none, waiting, due };
     struct run_log {
         std::uint64_t end = 0;     ///< The last entry that was accepted.
         std::uint64_t durable = 0; ///< The last one that is durable.
         bool has_failed = false;
         bool may_be_there = false; ///< Failed entries may have been written nevertheless.
-        bool is_busy = false;      ///< Somebody writes its entries.
-        bool may_wait = false;     ///< All that is pending may wait for other entries.
+        bool is_busy = false;      ///< A writer has its entries.
+        bool may_wait = false;     ///< All pending entries may wait for others.
         list in = list::none;
-        /// When the writer last took its entries; nullopt: not since a commit.
+        /// Time at which the writer last took its entries; nullopt if not since a commit.
         std::optional<clock::time_point> last_write;
         lease_ptr held; ///< May be null.
         pg_log_row pending;
         bool is_journaled = false;
-        pg_chain chain;                  ///< Entries in the journal; empty while somebody writes.
-        std::uint64_t oldest_part = 0;   ///< First row of the journal that may have some; 0: none.
-        clock::time_point chain_begun{}; ///< When that row was written.
+        pg_chain chain;                ///< Entries in the journal; empty while a writer has them.
+        std::uint64_t oldest_part = 0; ///< First row of the journal that may have some; 0 if none.
+        clock::time_point chain_begun{}; ///< Time at which that row was written.
         pg_log_size stored;
         std::vector<waiting> observers;
     };
-    /// Entries that the writer has.
+    /// Entries that the writer is writing.
     struct writing : taken {
         bool becomes_row = false; ///< The row gets the entries of the chain, too.
         bool is_first = false;    ///< The run has no entries yet.
-        std::string part;         ///< For the journal; empty: `row` goes into agui.log_rows.
+        std::string part; ///< Part for the journal; if empty, `row` goes into agui.log_rows.
         std::optional<pg_chain::mark> before; ///< The chain without the part.
         /// Estimated size of its row or part.
         [[nodiscard]] std::size_t bytes_to_write() const noexcept;
@@ -192,26 +192,28 @@ private:
     mutable mutex mutex_;
     std::unordered_map<std::int64_t, run_log> runs_ AGUI_GUARDED_BY(mutex_);
     std::vector<std::int64_t> due_ AGUI_GUARDED_BY(mutex_); ///< Runs that have entries to write.
-    /// Runs that have some to write at next_batch_.
+    /// Runs that have entries to write at next_batch_.
     std::vector<std::int64_t> waiting_ AGUI_GUARDED_BY(mutex_);
     clock::time_point next_batch_ AGUI_GUARDED_BY(mutex_){};
-    std::size_t forget_at_ AGUI_GUARDED_BY(mutex_) = 64; ///< So many runs that some may be lost.
-    urgency writer_knows_ AGUI_GUARDED_BY(mutex_) = urgency::none; ///< What it looks for by itself.
+    /// From this number of runs on, some may be lost.
+    std::size_t forget_at_ AGUI_GUARDED_BY(mutex_) = 64;
+    /// Work that the writer finds by itself.
+    urgency writer_knows_ AGUI_GUARDED_BY(mutex_) = urgency::none;
     bool is_finished_ AGUI_GUARDED_BY(mutex_) = false;
-    boost::asio::steady_timer writer_timer_; // The rest is the store's thread's.
+    boost::asio::steady_timer writer_timer_; // This and the rest belong to the store's thread.
     std::uint64_t next_journal_row_ = 1;
-    std::uint64_t last_journal_row_ = 0; ///< The last one that was acknowledged; 0: none.
+    std::uint64_t last_journal_row_ = 0; ///< The last one that was acknowledged; 0 if none was.
     std::uint64_t cleaned_before_ = 1;   ///< Earlier rows of the journal are deleted.
-    std::int64_t cleaned_at_ = -1;       ///< pg_gateway::timeline() of the last cleaning.
-    std::int64_t writer_ = 0;            ///< The number of the gateway that wrote them.
+    std::int64_t cleaned_at_ = -1;       ///< pg_gateway::timeline() at the last cleaning.
+    std::int64_t writer_ = 0;            ///< The gateway number under which they were written.
     clock::time_point next_sweep_{};
-    /// Chains that were begun by then become rows: they are old, or the server has lost some of
-    /// their parts.
+    /// Chains begun up to this time become rows: they are old, or the server has lost some of their
+    /// parts.
     clock::time_point chains_old_at_{};
-    bool has_old_chains_ = false;                   ///< There may be some.
-    std::list<boost::asio::steady_timer*> waiters_; ///< Of take() and flush().
-    /// Connections since whose begin the server has lost nothing that it had acknowledged: a crash,
-    /// or a standby that takes over, ends all connections.
+    bool has_old_chains_ = false;                   ///< True if there may be such chains.
+    std::list<boost::asio::steady_timer*> waiters_; ///< Calls of take() and flush().
+    /// Connections known to predate no data loss of the server: a crash, or a standby that takes
+    /// over, ends all connections.
     std::set<std::string> known_connections_;
 };
 

@@ -1,4 +1,4 @@
-// How entries get from memory to the table.
+// The way of entries from memory to the table.
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_logs.hpp"
 
@@ -23,9 +23,9 @@ using namespace std::chrono_literals;
 // Entries of many runs gather for a transaction: with a fast disk there would be one for each token
 // otherwise. A reader does not notice it.
 constexpr auto between_batches = 2ms;
-// Of one transaction; the entries of one run are never divided.
+// Limit of one transaction; the entries of one run are never divided.
 constexpr std::size_t batch_bytes_max = 4U << 20U;
-// Names of connections; when there are more, each is looked at once more.
+// Limit of the known connections; beyond it, each is checked once more.
 constexpr std::size_t known_connections_max = 256;
 
 // A longer chain becomes a row of agui.log_rows.
@@ -53,8 +53,8 @@ struct batch_failure {
     bool is_fenced = false;
 };
 
-// Of values, constraints (also: no partition takes the row), sizes, and damaged pages. Whatever
-// else refuses a batch would refuse each of its rows, one after the other.
+// True for errors about values, constraints (including a row without a partition), sizes and
+// damaged pages. Any other error of a batch would recur for each of its rows.
 bool is_of_a_row(const pg_error& error) {
     const std::string_view class_of = std::string_view(error.sqlstate()).substr(0, 2);
     return !error.is_connection_lost() &&
@@ -79,7 +79,7 @@ batch_failure reason_of(const std::exception_ptr& failed) {
 
 } // namespace
 
-// While it writes or pauses, nobody wakes it: it looks for more by itself.
+// While it writes or pauses, it needs no wake-up: it looks for more by itself.
 asio::awaitable<void> pg_logs::write() {
     for (;;) {
         const auto begun = clock::now();
@@ -88,7 +88,8 @@ asio::awaitable<void> pg_logs::write() {
             next_sweep_ = begun + settings_.between_sweeps;
             look_for_old_chains(begun - settings_.longest_in_journal);
         }
-        // Of the leases that collect() looks at: by the time of the write it may be another.
+        // The number of the leases that collect() checks: it may have changed by the time of the
+        // write.
         const std::int64_t gateway = gateway_.id();
         batch next = collect(begun);
         const bool writes = !next.empty();
@@ -132,7 +133,7 @@ pg_logs::batch pg_logs::collect(clock::time_point now) {
         const std::lock_guard lock(mutex_);
         make_waiting_due(now);
         if (waiting_.empty() && !due_.empty()) {
-            next_batch_ = now + settings_.batch; // Not the first after a pause.
+            next_batch_ = now + settings_.batch; // Only the first after a pause is written at once.
         }
         writer_knows_ = urgency::at_once;
         for (; count < due_.size() && bytes < batch_bytes_max; ++count) {
@@ -146,7 +147,7 @@ pg_logs::batch pg_logs::collect(clock::time_point now) {
                 continue; // give_back() makes it due again.
             }
             if (log.held && !log.held->is_held()) {
-                // Others may make rows of what the journal has, and would not see more.
+                // Others may copy the journal's entries to rows, and would not see later ones.
                 std::ranges::move(log.observers, std::back_inserter(lost));
                 log.observers.clear();
                 log.pending = {};
@@ -197,8 +198,8 @@ void pg_logs::look_for_old_chains(clock::time_point begun_before) {
     has_old_chains_ = true;
 }
 
-// A run that says nothing must not keep the journal's rows for long, and whoever takes it over, or
-// reads its log, reads all rows from there on.
+// A silent run must not keep the journal's rows for long, because the process that takes it over,
+// and each reader of its log, reads all rows from there on.
 void pg_logs::take_old_chains(batch& to, std::size_t bytes) {
     if (!std::exchange(has_old_chains_, false)) {
         return;
@@ -224,7 +225,7 @@ void pg_logs::take_old_chains(batch& to, std::size_t bytes) {
     }
 }
 
-// Without the mutex: while the log is busy, the chain is the writer's.
+// Needs no mutex: while the log is busy, the chain belongs to the writer.
 void pg_logs::prepare(writing& entries) {
     if (entries.has_room()) {
         entries.before = entries.chain.position();
@@ -271,14 +272,14 @@ asio::awaitable<void> pg_logs::write_batch(batch entries, std::int64_t gateway) 
         log_level::error, "entries of runs could not be stored", {{"reason", why.text}}
     );
     if (why.is_fenced) {
-        gateway_.lose(gateway); // By now it may have another, which others have not fenced.
+        gateway_.lose(gateway); // By now it may have another number, which is not fenced.
     }
     for (writing& each : entries) {
         fail(each, why.may_be_there);
     }
 }
 
-// Null: what is left of the entries is written.
+// Returns null if the remaining entries are written.
 asio::awaitable<std::exception_ptr> pg_logs::try_write(batch& entries, std::int64_t gateway) {
     try {
         if (gateway == 0) {
@@ -298,13 +299,15 @@ asio::awaitable<std::exception_ptr> pg_logs::try_write(batch& entries, std::int6
     co_return nullptr;
 }
 
-// Empty: they are written. Otherwise nothing is, because of the connection of that name.
+// Returns an empty text if they are written. Otherwise returns the name of an unknown connection,
+// on which nothing was written.
 asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int64_t gateway) {
     if (std::exchange(writer_, gateway) != gateway) {
         last_journal_row_ = 0;
         cleaned_before_ = next_journal_row_;
     }
-    const std::uint64_t journal_row = next_journal_row_++; // Of all tries, which so write it once.
+    // All tries use it, so that the row is written once.
+    const std::uint64_t journal_row = next_journal_row_++;
     note_parts(entries, journal_row);
     const auto results = co_await write_at_once(shared_, {.relaxed = settings_.relaxed}, [&] {
         std::vector<std::int64_t> begun;
@@ -341,7 +344,7 @@ asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int6
     co_return std::string();
 }
 
-// Before the write: nobody may ever know whether it took effect.
+// Called before the write, whose outcome may stay unknown.
 void pg_logs::note_parts(const batch& entries, std::uint64_t journal_row) {
     const std::lock_guard lock(mutex_);
     for (const writing& each : entries) {
@@ -353,7 +356,7 @@ void pg_logs::note_parts(const batch& entries, std::uint64_t journal_row) {
     }
 }
 
-// Of the runs whose entries nobody but the writer writes at the moment.
+// The ends for runs whose entries only the writer writes at the moment.
 std::unordered_map<std::int64_t, std::uint64_t> pg_logs::ends_of_rows(const batch& entries) const {
     std::unordered_map<std::int64_t, std::uint64_t> ends;
     const std::lock_guard lock(mutex_);
@@ -373,11 +376,10 @@ std::unordered_map<std::int64_t, std::uint64_t> pg_logs::ends_of_rows(const batc
     return ends;
 }
 
-// With durability::relaxed a crash of the server takes the last entries with it, and so does a
-// standby that was behind. Later entries would leave a gap, and make the whole log unreadable: if
-// rows of a log are lost, it ends there. Lost entries of the journal are written once more, because
-// this process still has them. A run whose record is lost has ended for good, even if it has said
-// nothing yet.
+// With durability::relaxed a crash of the server loses the last entries, and so does a standby that
+// was behind. Later entries would leave a gap and make the whole log unreadable, so a log that lost
+// rows ends there. Lost entries of the journal are written once more, because this process still
+// has them. A run whose record is lost has ended for good, even if it has no entries yet.
 asio::awaitable<void>
 pg_logs::look_for_losses(std::string connection, std::int64_t gateway, batch& entries) {
     std::unordered_map<std::int64_t, std::uint64_t> durable = ends_of_rows(entries);
@@ -443,7 +445,7 @@ std::vector<std::int64_t> pg_logs::journaled_without_lease() const {
     return runs;
 }
 
-// Others have taken them over, or will.
+// Other processes have taken them over, or will.
 asio::awaitable<void> pg_logs::leave_runs_of_others() {
     std::vector<std::int64_t> runs = journaled_without_lease();
     if (runs.empty()) {
@@ -462,7 +464,7 @@ asio::awaitable<void> pg_logs::leave_runs_of_others() {
     leave_journal(runs);
 }
 
-// A standby that was behind has runs as active that this process has ended. Until somebody ends
+// A standby that was behind has runs as active that this process has ended. Until a process ends
 // them again, they need their rows.
 asio::awaitable<bool> pg_logs::knows_runs_of_journal() {
     const auto found = co_await read_at_once(shared_, [&] {
@@ -502,7 +504,7 @@ asio::awaitable<void> pg_logs::clean_journal() {
         if (dropped.at(0).changed() > 0) { // Otherwise the server may be another one by now.
             cleaned_before_ = oldest;
         }
-    } catch (const pg_error&) { // The next time.
+    } catch (const pg_error&) { // Retried at the next sweep.
     } catch (const pg_unavailable&) {
     }
 }

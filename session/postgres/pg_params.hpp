@@ -10,13 +10,13 @@
 
 namespace agui::session {
 
-/// A value of type text: the program's own words. It must be UTF-8 without NUL.
+/// A value of type text, which the program itself chooses. It must be UTF-8 without NUL.
 struct pg_text {
     std::string_view value;
 };
 
 /// Parameters of a statement in PostgreSQL's binary format, each with its type. Strings become
-/// bytea: what others choose need not be UTF-8 and may hold NUL.
+/// bytea: texts from outside need not be UTF-8 and may hold NUL.
 class pg_params {
 public:
     void add(std::int64_t value);
@@ -57,9 +57,9 @@ public:
 
     /// The arguments of libpq; valid until this is changed or moved.
     struct view {
-        std::vector<const char*> values; ///< Null: the value is NULL.
+        std::vector<const char*> values; ///< Null for NULL.
         std::vector<int> lengths;
-        std::vector<int> formats; ///< 1: binary.
+        std::vector<int> formats; ///< 1 for binary.
     };
     [[nodiscard]] view as_arguments() const;
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.size(); }
@@ -78,7 +78,7 @@ private:
     std::string bytes_;
     std::vector<unsigned> types_;
     std::vector<std::size_t> offsets_;
-    std::vector<int> lengths_; ///< -1: NULL.
+    std::vector<int> lengths_; ///< -1 for NULL.
 };
 
 /// A statement with its parameters.
@@ -89,7 +89,8 @@ struct pg_statement {
     explicit pg_statement(const char* text, const Args&... args) : sql(text) {
         (params.add(args), ...);
     }
-    /// A text that is made for one use, and is not prepared. It holds nothing that others choose.
+    /// A statement whose text is made for one use, and is not prepared. The text holds nothing from
+    /// outside.
     static pg_statement once(std::string text) {
         pg_statement made(nullptr);
         made.own_sql = std::move(text);
@@ -99,7 +100,7 @@ struct pg_statement {
     [[nodiscard]] const char* text() const noexcept { return sql ? sql : own_sql.c_str(); }
 
     const char* sql;
-    std::string own_sql; ///< If sql is null.
+    std::string own_sql; ///< Used if sql is null.
     pg_params params;
 };
 

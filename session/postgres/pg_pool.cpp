@@ -21,7 +21,7 @@ using clock = std::chrono::steady_clock;
 
 // One address that does not answer must not use up all of a call's time.
 constexpr auto connect_time_max = 5s;
-// Between two tries. Each of the few connections tries on its own, so this is no burden.
+// Pause between two tries. Each of the few connections tries on its own, so this is no burden.
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 1000ms;
 constexpr auto longest_pause_at_once = 200ms;
@@ -75,7 +75,7 @@ asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline, urgency how) {
     }
 }
 
-// With a place of its own, as long as it takes: only so many try at the same time.
+// Holds a place of its own while it lasts, which limits how many try at the same time.
 asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point deadline, urgency how) {
     const auto most =
         std::chrono::milliseconds(how == urgency::at_once ? longest_pause_at_once : longest_pause);
@@ -118,7 +118,7 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point dead
         }
         co_await pause(next_pause, deadline);
         if (!idle_.empty()) {
-            co_return nullptr; // Another one has got through.
+            co_return nullptr; // Another call has connected.
         }
     }
 }
@@ -139,7 +139,7 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::wait_in_line(time_point
 }
 
 asio::awaitable<void> pg_pool::pause(std::chrono::milliseconds time, time_point deadline) {
-    // In line as well: close() ends it, and a connection that is given back is welcome.
+    // Queued as well, so that close() ends it, and a returned connection can serve it.
     waiter self(executor_);
     const auto place = waiters_.insert(waiters_.end(), &self);
     self.timer.expires_at(std::min(deadline, clock::now() + time));
@@ -169,7 +169,7 @@ void pg_pool::give_back(std::unique_ptr<pg_connection> connection) noexcept {
     if (!can_be_used || !has_place) {
         free_place();
     } else if (!waiters_.empty()) {
-        wake_next(std::move(connection)); // With its place.
+        wake_next(std::move(connection)); // The connection keeps its place.
     } else {
         --places_taken_;
         idle_.push_back(std::move(connection));

@@ -19,7 +19,7 @@
 namespace agui::session {
 
 /// Marks that the transactions of one process leave in agui.commit_marks, one at a time in each of
-/// its slots: whoever has lost the answer to a COMMIT finds there whether it has taken effect.
+/// its slots: a transaction that lost the answer to its COMMIT finds there whether it took effect.
 /// Belongs to one thread.
 class pg_commit_marks {
 public:
@@ -43,14 +43,14 @@ public:
     };
 
 private:
-    const std::int64_t writer_; ///< At random.
+    const std::int64_t writer_; ///< A random number.
     std::int64_t last_value_ = 0;
     std::set<std::int64_t> taken_;
 };
 
-/// Connections that calls share, made when they are needed. Whoever finds none waits in line; while
-/// the server is away, those with a place try to connect again and again. Belongs to the store's
-/// thread, but for unavailable().
+/// Connections that calls share, made when they are needed. A call that finds none waits in a
+/// queue. While the server is away, calls that may connect retry. Everything but unavailable()
+/// belongs to the store's thread.
 class pg_pool {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -64,11 +64,11 @@ public:
     pg_pool(const pg_pool&) = delete;
     pg_pool& operator=(const pg_pool&) = delete;
 
-    /// A connection for as long as this lives. Gives back one that can be used by others, and
+    /// A connection for as long as this lives. Returns a reusable connection to the pool, and
     /// closes any other.
     class loan {
     public:
-        loan() noexcept = default; ///< None.
+        loan() noexcept = default; ///< Holds no connection.
         loan(pg_pool& of, std::unique_ptr<pg_connection> lent) noexcept
             : pool_(&of), connection_(std::move(lent)) {}
         loan(loan&& other) noexcept = default;
@@ -86,21 +86,21 @@ public:
         std::unique_ptr<pg_connection> connection_;
     };
 
-    /// Who may have one connection more than the pool has, when all are lent.
+    /// `at_once` may exceed the pool by one connection when all are lent.
     enum class urgency : std::uint8_t { waits_in_line, at_once };
 
     /// Throws pg_unavailable, with the reason, if there is none until `deadline`.
     [[nodiscard]] boost::asio::awaitable<loan>
     take(time_point deadline, urgency how = urgency::waits_in_line);
 
-    /// Those that wait for others are probably lost as well.
+    /// Closes the idle connections, which are probably lost as well.
     void drop_idle() noexcept { idle_.clear(); }
     [[nodiscard]] pg_commit_marks& marks() noexcept { return marks_; }
-    /// Closes what is idle and lets nobody wait any more.
+    /// Closes idle connections and ends all waits.
     void close() noexcept;
 
-    /// Why nothing can be read or written at the moment, for the log: it names the server. Empty:
-    /// it can. Any thread.
+    /// The reason why nothing can be read or written at the moment, or empty if it can. For the log
+    /// only: it names the server. Any thread.
     [[nodiscard]] std::string unavailable() const;
     void set_unavailable(const std::string& reason);
 
@@ -121,7 +121,7 @@ private:
     const settings settings_;
     std::vector<std::unique_ptr<pg_connection>> idle_;
     std::size_t places_taken_ = 0; ///< Connections lent, or about to be; without idle ones.
-    std::size_t connecting_ = 0;   ///< Of them, those that are about to be.
+    std::size_t connecting_ = 0;   ///< Number of them that are about to be lent.
     std::list<waiter*> waiters_;   ///< In order.
     bool is_closed_ = false;
     mutable mutex mutex_;

@@ -13,8 +13,8 @@ namespace json = boost::json;
 
 namespace {
 
-// A gateway that is not fenced. Whoever drops its row waits until this transaction has ended, and
-// leaves the requests that it lets wait to others after that.
+// A gateway that is not fenced. A transaction that drops its row waits until this one has ended,
+// and then leaves its requests to others.
 #define AGUI_PG_OWN(id)                                                                            \
     "SELECT g.id FROM agui.gateways g WHERE g.id = " id " AND NOT g.fenced FOR KEY SHARE"
 
@@ -43,7 +43,7 @@ constexpr const char* left_request_of =
 constexpr const char* own_number = AGUI_PG_OWN("$1");
 constexpr const char* claim_requests =
     "UPDATE agui.queued_requests SET gateway = $1 WHERE number = ANY($2)";
-// By now another one may let it wait.
+// By now another gateway may be responsible for it.
 constexpr const char* leave_request =
     "UPDATE agui.queued_requests SET gateway = 0 WHERE number = $1 AND gateway = $2";
 constexpr const char* has_request =
@@ -90,7 +90,7 @@ asio::awaitable<result<std::int64_t>> enqueue_in(
 
 asio::awaitable<result<bool>>
 withdraw_in(pg_transaction& in, const thread_key& key, std::int64_t number) {
-    // With the thread locked, a run that takes it has done so, or will not.
+    // With the thread locked, a run either has taken the request, or will not.
     pg_batch look;
     look.push_back(lock_thread(key));
     look.emplace_back(has_request, key.principal, key.thread_id, number);

@@ -44,7 +44,7 @@ public:
         return taken;
     }
     std::uint32_t number() { return static_cast<std::uint32_t>(big_endian(take(4))); }
-    /// Its length is before it; 2^32 - 1: NULL, whose data() is null.
+    /// A value after its length; a length of 2^32 - 1 means NULL, whose data() is null.
     std::string_view sized() {
         const std::uint32_t size = number();
         return size == 0xFFFF'FFFFU ? std::string_view() : take(size);
@@ -88,7 +88,7 @@ pg_rows::pg_rows(PGresult* result)
 std::uint64_t pg_rows::changed() const {
     const std::string_view count = result_ ? PQcmdTuples(result_.get()) : std::string_view();
     std::uint64_t value = 0;
-    (void)std::from_chars(count.data(), count.data() + count.size(), value); // Without: 0.
+    (void)std::from_chars(count.data(), count.data() + count.size(), value); // 0 without a count.
     return value;
 }
 
@@ -106,7 +106,7 @@ pg_table::cell pg_rows::at(std::size_t row, int column) const {
     return found;
 }
 
-// As record_send() and array_send() of the server write them.
+// Reads the output of the server's record_send() and array_send().
 pg_records::pg_records(std::shared_ptr<PGresult> owner, const cell& from)
     : pg_table(std::move(owner), 0) {
     check_type(from.type == pg_type::record || from.type == pg_type::record_array);
@@ -118,9 +118,9 @@ pg_records::pg_records(std::shared_ptr<PGresult> owner, const cell& from)
     std::size_t rows = 1;
     if (is_array) {
         const std::uint32_t dimensions = reader.number();
-        (void)reader.take(8); // Whether there are NULLs, and the type of its elements.
+        (void)reader.take(8); // Skips the flag for NULLs and the type of the elements.
         rows = dimensions == 0 ? 0 : reader.number();
-        (void)reader.take(dimensions == 0 ? 0 : 4); // The number of its first element.
+        (void)reader.take(dimensions == 0 ? 0 : 4); // Skips the number of its first element.
     }
     for (; size_ < rows; ++size_) {
         value_reader record(is_array ? reader.sized() : std::string_view(from.bytes, from.size));

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-using PGresult = struct pg_result; // As in libpq-fe.h, which no header of the room includes.
+// The same as in libpq-fe.h, which no header of the room includes.
+using PGresult = struct pg_result;
 
 namespace agui::session {
 
@@ -25,15 +26,15 @@ public:
     [[nodiscard]] std::int64_t integer(std::size_t row, int column) const;
     /// False for NULL.
     [[nodiscard]] bool boolean(std::size_t row, int column) const;
-    /// Of type text or bytea; valid as long as one of the copies. Empty for NULL.
+    /// A value of type text or bytea; valid as long as one of the copies. Empty for NULL.
     [[nodiscard]] std::string_view text(std::size_t row, int column) const;
-    /// Of type record (one row) or record[]. No rows for NULL.
+    /// A value of type record (one row) or record[]. No rows for NULL.
     [[nodiscard]] pg_records records(std::size_t row, int column) const;
 
 protected:
     struct cell {
         unsigned type = 0;
-        const char* bytes = nullptr; ///< Null pointer: NULL.
+        const char* bytes = nullptr; ///< Null pointer for NULL.
         std::size_t size = 0;
     };
 
@@ -61,7 +62,7 @@ public:
     /// Takes over `result`, which holds rows or the end of a command.
     explicit pg_rows(PGresult* result);
 
-    /// How many rows an INSERT, UPDATE or DELETE has changed.
+    /// Number of rows that an INSERT, UPDATE or DELETE has changed.
     [[nodiscard]] std::uint64_t changed() const;
 
 private:
@@ -73,7 +74,7 @@ private:
 class pg_records final : public pg_table {
 private:
     friend class pg_table;
-    /// Throws std::runtime_error if `from` is not what the server makes of records.
+    /// Throws std::runtime_error if `from` is not the server's form of records.
     pg_records(std::shared_ptr<PGresult> owner, const cell& from);
 
     [[nodiscard]] cell at(std::size_t row, int column) const override;

@@ -7,8 +7,8 @@ namespace agui::session {
 // `its_…`, `at_…`), because those of columns would be ambiguous.
 
 /// Gives the lease to the gateway, with a new token. If another gateway has it, `its_token` is
-/// null, and the answer names the holder. A row of the own gateway is one that was released there
-/// and is not yet deleted: its process knows the leases that it holds. Concurrent calls wait before
+/// null, and the answer names the holder. A row of the same gateway was released there and is not
+/// yet deleted, because its process knows the leases that it holds. Concurrent calls wait before
 /// the INSERT takes its snapshot, so each sees the holder and its gateway, and tokens are drawn in
 /// the order in which they are given out.
 inline constexpr const char* pg_take_lease = R"sql(
@@ -92,8 +92,8 @@ END IF;
 END $$
 )sql";
 
-/// The change, as the last arguments of both functions have it. `least_` is the size that the
-/// thread must have, `branches_after` 0 or how many branches it then has at least.
+/// The change, as the last arguments of both functions. `least_` is the size that the thread must
+/// have; `branches_after` is 0 or the least number of branches afterwards.
 #define AGUI_PG_CHANGE_ARGUMENTS                                                                   \
     R"sql(
     new_head bigint, new_had_history boolean, new_agent_id bytea, new_title bytea,
@@ -151,9 +151,10 @@ new_event_types, new_event_runs, new_event_times, new_event_data,
 new_state, new_tools, new_context);
 )sql"
 
-/// As store::begin() with a lease, for a run that answers no others. `is_again`: an earlier call
-/// may have taken effect, which the lease tells. The lease is locked first, so a retry waits for a
-/// call that is still under way. `answer` is "begun", "lease lost", "changed" or "taken".
+/// Does store::begin() with a lease, for a run that answers no others. `is_again` says that an
+/// earlier call may have taken effect, which the lease shows. The lease is locked first, so a retry
+/// waits for a call that is still under way. `answer` is "begun", "lease lost", "changed" or
+/// "taken".
 inline constexpr const char* pg_begin_run =
     R"sql(
 CREATE FUNCTION agui.begin_run(
@@ -217,11 +218,11 @@ answer := 'begun';
 END $$
 )sql";
 
-/// As store::commit() of the end of a run, with its lease, which is deleted. `its_outcome` is a
-/// random number of this commit: a call that `is_again` finds it where an earlier one has taken
-/// effect. `log_ends` null: nothing that was stored of the log can be lost; otherwise its last
-/// entry. `its_log_bytes` null: its rows are to be joined. `own_now` is the time of the machine
-/// whose clock gave `its_end` (agui.shared_time()). `answer` is "ended", "lease lost", "no
+/// Does store::commit() for the end of a run, with its lease, which is deleted. `its_outcome` is a
+/// random number of this commit: a call that `is_again` finds it if an earlier one has taken
+/// effect. `log_ends` is the last stored entry of the log, or null if none can be lost.
+/// `its_log_bytes` is null if its rows are to be joined. `own_now` is the time of the machine whose
+/// clock gave `its_end` (agui.shared_time()). `answer` is "ended", "lease lost", "no
 /// thread", "log lost" or "no run".
 inline constexpr const char* pg_end_run =
     R"sql(
@@ -281,7 +282,7 @@ END $$
 
 /// Stores entries of active runs: `parts` as a row of the gateway's journal, and rows of their
 /// logs, which have all entries of these runs so far. Rows that are there already stay as they are.
-/// `begun` are runs whose first entries are among them. On a connection that is not one of
+/// `begun` are the runs whose first entries are among these. On a connection that is not one of
 /// `known_connections` it does nothing. Returns the connection. The row of the journal needs no ON
 /// CONFLICT, whose second WAL record takes as much as two tokens: a call that meets an earlier one
 /// under way fails, and is repeated.

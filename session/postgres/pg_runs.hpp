@@ -13,7 +13,7 @@
 
 namespace agui::session {
 
-// The statements of the tables of runs and of queued requests, and what they return.
+// The statements for the tables of runs and of queued requests, and readers of their results.
 
 /// The columns that run_at() reads, of `runs r`.
 #define AGUI_PG_RUN_COLUMNS                                                                        \
@@ -32,35 +32,37 @@ namespace agui::session {
 [[nodiscard]] pg_statement find_latest_run(const thread_key& key);
 
 /// One row: whether the thread has a run, or a queued request, with one of the ids or one of the
-/// keys. Empty keys are none.
+/// keys. Empty keys are ignored.
 [[nodiscard]] pg_statement is_run_taken(
     const thread_key& key, const std::vector<std::string>& run_ids,
     const std::vector<std::string>& idempotency_keys
 );
 [[nodiscard]] pg_statement is_request_taken(const thread_key& key, const queued_request& request);
-/// One row: how many of the numbers are in the thread's queue.
+/// One row: the count of the numbers that are in the thread's queue.
 [[nodiscard]] pg_statement
 count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers);
 /// One row: whether the thread has the run with that number.
 [[nodiscard]] pg_statement has_run(const thread_key& key, std::int64_t number);
 
-/// Gateway whose journal gets the entries of a run (0: none), and its first row that may have some.
+/// The gateway whose journal gets the entries of a run (0 if none), and its first row that may have
+/// some.
 struct pg_journal_place {
     std::int64_t writer = 0;
     std::uint64_t from = 0;
 };
 
-/// A run that another one answers has no log: it counts as dropped. `own_now`: what the clock of
-/// the run's times says at this moment (pg_clock::own_now()); the database stores them in its own
-/// time.
+/// A run that another one answers has no log: it counts as dropped. `own_now` is the current time
+/// of the clock of the run's times (pg_clock::own_now()); the database stores them in its own time.
 [[nodiscard]] pg_statement add_run(
     std::int64_t thread, std::int64_t number, const run_record& run, unix_ms own_now,
     pg_journal_place journal = {}
 );
-/// As changes::run says. A dropped log of a run that becomes active again is kept from here on.
+/// Updates the record as changes::run describes. A dropped log of a run that becomes active again
+/// is kept from here on.
 [[nodiscard]] pg_statement update_run(const run_record& run, unix_ms own_now);
 
-/// A queued request without its messages, and these as stored JSON. Made on the caller's thread.
+/// A queued request without its messages, and the messages as stored JSON. Made on the caller's
+/// thread.
 struct pg_queued_request {
     explicit pg_queued_request(queued_request given);
 

@@ -12,8 +12,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What others choose (ids, titles, JSON) is bytea: it need not be UTF-8, and may hold NUL. It is
-// compared byte by byte, whatever the collation of the database. Nodes are -1 where there is none.
+// Texts from outside (ids, titles, JSON) are bytea: they need not be UTF-8, and may hold NUL. They
+// are compared byte by byte, whatever the collation of the database. Nodes are -1 where there is
+// none.
 constexpr const char* first_schema[] = {
     "CREATE SEQUENCE agui.thread_numbers",
     "CREATE SEQUENCE agui.run_numbers",
@@ -28,11 +29,11 @@ constexpr const char* first_schema[] = {
     "branch_count bigint NOT NULL, event_count bigint NOT NULL, bytes bigint NOT NULL, "
     "state_bytes bigint NOT NULL, offered_tools_bytes bigint NOT NULL, "
     "context_bytes bigint NOT NULL, version bigint NOT NULL, UNIQUE (principal, thread_id))",
-    // Not with the principal first: while the server has no statistics of the table, it would find
-    // a thread's name by this index, and read all threads of the principal.
+    // The principal is not first: while the server has no statistics of the table, it would
+    // otherwise find a thread's name by this index, and read all threads of the principal.
     "CREATE INDEX threads_by_change ON agui.threads (archived, principal, updated_at, id)",
     "CREATE TABLE agui.removed_threads (thread bigint PRIMARY KEY)",
-    // Apart from the row that every commit writes anew.
+    // Kept apart from the row that every commit rewrites.
     "CREATE TABLE agui.thread_documents (thread bigint PRIMARY KEY, state bytea, "
     "offered_tools bytea, context bytea)",
     "CREATE TABLE agui.messages (thread bigint, number bigint, parent bigint NOT NULL, "
@@ -53,8 +54,8 @@ constexpr const char* first_schema[] = {
     "CREATE INDEX attachments_by_time ON agui.attachments (kept_at)",
 
     // journal_writer: the gateway whose journal has the run's latest entries, in rows from
-    // journal_from on; 0: all are in log_rows. outcome: a random number of the commit that ended
-    // the run, by which a retry recognises its own commit.
+    // journal_from on; 0 if all are in log_rows. outcome: a random number of the commit that ended
+    // the run, by which a retry recognizes its own commit.
     "CREATE TABLE agui.runs (number bigint PRIMARY KEY, thread bigint NOT NULL, "
     "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
     "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
@@ -68,7 +69,7 @@ constexpr const char* first_schema[] = {
     "WHERE idempotency_key IS NOT NULL",
     "CREATE INDEX runs_by_thread ON agui.runs (thread, number)",
     "CREATE INDEX runs_active ON agui.runs (thread, number) WHERE status = 'active'",
-    // What upkeep looks for again and again among all runs that have a log.
+    // Upkeep searches repeatedly among all runs that have a log.
     "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes, number) "
     "WHERE status <> 'active' AND log <> 'dropped'",
     "CREATE INDEX runs_to_join ON agui.runs (ended_at) "
@@ -87,7 +88,7 @@ constexpr const char* first_schema[] = {
     "CREATE INDEX failed_attempts_by_run ON agui.failed_attempts (run)",
     "CREATE INDEX failed_attempts_by_time ON agui.failed_attempts (at, number) INCLUDE (bytes)",
 
-    // gateway: which one lets it wait.
+    // gateway: the one that is responsible for the request.
     "CREATE TABLE agui.queued_requests (number bigint PRIMARY KEY, thread bigint NOT NULL, "
     "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
     "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
@@ -96,39 +97,40 @@ constexpr const char* first_schema[] = {
     "CREATE INDEX queued_requests_by_thread ON agui.queued_requests (thread, number)",
     "CREATE INDEX queued_requests_by_gateway ON agui.queued_requests (gateway, number)",
 
-    // url, secret: how other gateways ask it.
+    // url, secret: the address and the secret for requests of other gateways.
     "CREATE TABLE agui.gateways (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
     "expires timestamptz NOT NULL, fenced boolean NOT NULL DEFAULT false, "
     "knows_version bigint NOT NULL, url bytea NOT NULL DEFAULT '', "
     "secret bytea NOT NULL DEFAULT '')",
-    // Without an index by run: the row that gets its run's number is updated in place.
+    // There is no index by run, so that the update with the run's number happens in place.
     "CREATE TABLE agui.leases (principal bytea, thread_id bytea, gateway bigint NOT NULL, "
     "token bigint NOT NULL, run_id bytea NOT NULL, run_number bigint NOT NULL DEFAULT 0, "
     "first_own_message bigint NOT NULL DEFAULT -1, PRIMARY KEY (principal, thread_id))",
     "CREATE INDEX leases_by_gateway ON agui.leases (gateway)",
-    // What a writer has committed last in each of its slots. Rewritten in place: no index changes.
+    // The last commit of a writer in each of its slots. Rewritten in place: no index changes.
     "CREATE TABLE agui.commit_marks (writer bigint, slot bigint, mark bigint NOT NULL, "
     "at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (writer, slot)) WITH (fillfactor = 25)",
-    // What a gateway asks of those that it cannot reach. Rows live for 10 s.
+    // Requests of a gateway to those that it cannot reach. Rows live for 10 s.
     "CREATE UNLOGGED TABLE agui.stops (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
     "at timestamptz NOT NULL, gateway bigint NOT NULL, "
     "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea, "
     "is_read boolean NOT NULL)",
     "CREATE INDEX stops_by_time ON agui.stops (at)",
-    // What signatures of this store are made with (store::signing_key): two random UUIDs, of which
-    // the server's strong generator makes 122 bits each.
+    // The key for signatures of this store (store::signing_key): two random UUIDs, of which the
+    // server's strong generator makes 122 bits each.
     "CREATE TABLE agui.signing_key (key bytea NOT NULL)",
     "INSERT INTO agui.signing_key SELECT decode(replace(gen_random_uuid()::text || "
     "gen_random_uuid()::text, '-', ''), 'hex')",
 
-    // A writing transaction calls it first, and so keeps fence() waiting until it has ended. The
-    // look comes after the lock: each statement of the function sees what was committed before it.
+    // A writing transaction calls it first, so that fence() waits until the transaction has ended.
+    // The check comes after the lock, because each statement of the function sees all earlier
+    // commits.
     "CREATE FUNCTION agui.enter(gateway bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
     "PERFORM pg_advisory_xact_lock_shared((16711::bigint << 48) + enter.gateway); "
     "PERFORM 1 FROM agui.gateways g WHERE g.id = enter.gateway AND NOT g.fenced; "
     "IF NOT FOUND THEN RAISE EXCEPTION 'the gateway has lost its leases' "
     "USING ERRCODE = 'AG001'; END IF; END $$",
-    // True: the gateway had not renewed in time, and can write nothing any more.
+    // Returns true if the gateway had not renewed in time, and can no longer write.
     "CREATE FUNCTION agui.fence(gateway bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
     "PERFORM pg_advisory_xact_lock((16711::bigint << 48) + fence.gateway); "
     "UPDATE agui.gateways g SET fenced = true WHERE g.id = fence.gateway AND NOT g.fenced "
@@ -143,7 +145,7 @@ constexpr const char* first_schema[] = {
     "AS $$ SELECT CASE WHEN given = 0 OR abs(agui.now_ms() - own_now) < 60000 THEN given "
     "ELSE given + agui.now_ms() - own_now END $$",
 
-    // ATTACH, because CREATE TABLE ... PARTITION OF would wait for whoever reads or writes a log.
+    // ATTACH, because CREATE TABLE ... PARTITION OF would wait for readers and writers of logs.
     "CREATE FUNCTION agui.make_log_partitions(first bigint, last bigint) RETURNS void "
     "LANGUAGE plpgsql AS $$ BEGIN "
     "PERFORM pg_advisory_xact_lock((16710::bigint << 48) + 2); "
@@ -161,7 +163,7 @@ constexpr const char* first_schema[] = {
     "PERFORM agui.make_log_partitions(need_day.day, need_day.day); END IF; END $$",
 
     // A standby that is promoted begins a new timeline, and its sequences may be behind those of
-    // the server that it replaces. Where servers do not tell it, it is 0.
+    // the server that it replaces. It is 0 if the server does not report it.
     "CREATE FUNCTION agui.timeline() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN "
     "RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint; "
     "EXCEPTION WHEN feature_not_supported OR insufficient_privilege OR undefined_function "
@@ -171,7 +173,7 @@ constexpr const char* first_schema[] = {
     "RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT ((agui.timeline() & ((1::bigint << timeline_bits) - 1)) << bits) + "
     "(nextval(of) & ((1::bigint << bits) - 1)) $$",
-    // After the day on which the run began, and so the partition of its log.
+    // Contains the day on which the run began, which selects the partition of its log.
     "CREATE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE plpgsql AS $$ "
     "DECLARE day bigint := agui.today(); BEGIN PERFORM agui.need_day(day); "
     "RETURN (day << 40) + agui.next_number('agui.run_numbers', 10, 30); END $$",
@@ -183,7 +185,7 @@ constexpr const char* first_schema[] = {
     "CREATE FUNCTION agui.next_lease_token() RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT agui.next_number('agui.lease_tokens', 20, 40) $$",
 
-    // Which session of which start of a server this is.
+    // Identifies the session and the start of the server.
     "CREATE FUNCTION agui.connection_name() RETURNS text LANGUAGE sql STABLE AS "
     "$$ SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) $$",
     pg_take_lease,
@@ -199,9 +201,9 @@ std::int64_t newest_of(std::span<const pg_migration> migrations) {
     return pg_first_version - 1 + static_cast<std::int64_t>(migrations.size());
 }
 
-// Before a version that gateways of older programs must not use: they lose their leases here, and
-// cannot enroll again. The locks are those of agui.fence(): no write of theirs is under way after
-// them. They come before all others that such a write may wait for.
+// Precedes a version that gateways of older programs must not use: they lose their leases here, and
+// cannot enroll again. After the locks, which are those of agui.fence(), none of their writes is
+// under way. The locks come before all others that such a write may wait for.
 void add_fence(pg_batch& to, std::int64_t version) {
     constexpr const char* own_locks =
         "SELECT pg_advisory_xact_lock((16711::bigint << 48) + g.id) FROM agui.gateways g "
@@ -216,20 +218,20 @@ void add_fence(pg_batch& to, std::int64_t version) {
     ));
 }
 
-// From the tables: to_regclass() may answer as it was when the transaction began.
+// Reads the tables, because to_regclass() may answer with the state at the transaction's start.
 constexpr const char* is_there =
     "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'agui'), "
     "EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
     "ON n.oid = c.relnamespace WHERE n.nspname = 'agui' AND c.relname = 'meta')";
 constexpr const char* versions = "SELECT schema_version, min_reader_version FROM agui.meta";
 constexpr const char* lock = "SELECT pg_advisory_xact_lock($1)";
-// The wait for another gateway that migrates, which may rewrite a table.
+// Limits for the wait for another gateway that migrates, which may rewrite a table.
 constexpr const char* unlimited =
     "SELECT set_config('search_path', 'pg_catalog', true), set_config('lock_timeout', '0', true), "
     "set_config('statement_timeout', '0', true), "
     "set_config('idle_in_transaction_session_timeout', '0', true)";
-// Other gateways write meanwhile: what waits for a lock keeps them waiting too, and an index that
-// is made keeps its table. Not for the wait for another gateway that migrates.
+// Other gateways write meanwhile: a statement that waits for a lock blocks them too, and the
+// creation of an index blocks its table. Not used for the wait for another gateway that migrates.
 constexpr const char* bounds = "SELECT set_config('lock_timeout', '4000', true), "
                                "set_config('statement_timeout', '60000', true)";
 constexpr const char* keep = "UPDATE agui.meta SET schema_version = $1, min_reader_version = $2";
@@ -239,7 +241,7 @@ struct known_versions {
     std::int64_t min_reader = 0;
 };
 
-// Whoever has the connection is the only one that changes the schema.
+// Only the holder of the connection changes the schema.
 asio::awaitable<known_versions> read_versions(pg_connection& on, pg_connection::time_point until) {
     pg_batch look;
     look.emplace_back(is_there);
@@ -356,7 +358,7 @@ asio::awaitable<std::string> read_signing_key(pg_pool& pool, pg_patience patienc
 asio::awaitable<void>
 open_pg_schema(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {
     const std::int64_t newest = newest_of(migrations);
-    // Without a lock: usually there is nothing to do, and the role may not have the right to.
+    // Takes no lock: usually there is nothing to do, and the role may lack the right.
     std::function<asio::awaitable<known_versions>(pg_transaction&)> look =
         [](pg_transaction& in) -> asio::awaitable<known_versions> {
         pg_batch first;

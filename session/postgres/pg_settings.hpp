@@ -2,10 +2,10 @@
 
 namespace agui::session {
 
-// What a transaction is carried out with. The server ends a statement after 20 s, a wait for a lock
-// after 4 s (before the first answer is given up), and a transaction whose gateway says nothing
-// after 5 s, so that a process that stands still holds no lock. A commit waits for the disk at
-// least; where the server's settings ask for that or more, sessions follow them as they change.
+// The settings of a transaction. The server ends a statement after 20 s, a wait for a lock after 4
+// s (before the wait for the first answer ends), and a transaction whose gateway sends nothing
+// after 5 s, so that a stopped process holds no lock. A commit waits for the disk at least; where
+// the server's settings ask for that or more, sessions follow them as they change.
 #define AGUI_PG_SETTINGS(is_local, synchronous_commit)                                             \
     "SELECT pg_catalog.set_config('search_path', 'pg_catalog', " is_local "), "                    \
     "pg_catalog.set_config('statement_timeout', '20000', " is_local "), "                          \
@@ -15,10 +15,12 @@ namespace agui::session {
     "WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' "          \
     "THEN pg_catalog.set_config('synchronous_commit', 'on', " is_local ") END"
 
-/// For the rest of the session, if $1 is the number of the server's process; otherwise no row.
+/// Sets them for the rest of the session, if $1 is the number of the server's process; otherwise
+/// returns no row.
 inline constexpr const char* pg_settings_of_session =
     AGUI_PG_SETTINGS("false", "") " WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) $1";
-/// For the transaction, where sessions have none. $1: its commit does not wait for the disk.
+/// Sets them for the transaction, where sessions have none. If $1 is true, its commit does not wait
+/// for the disk.
 #define AGUI_PG_SETTINGS_OF_TRANSACTION                                                            \
     AGUI_PG_SETTINGS(                                                                              \
         "true", "WHEN $1 THEN pg_catalog.set_config('synchronous_commit', 'off', true) "           \

@@ -15,8 +15,8 @@
 
 namespace agui::session {
 
-/// What all parts of a store use. Everything but `context`, `log` and `time` belongs to the store's
-/// thread, the only one that runs `context`.
+/// The objects that all parts of a store use. Everything but `context`, `log` and `time` belongs to
+/// the store's thread, the only one that runs `context`.
 struct pg_shared {
     boost::asio::io_context& context;
     pg_pool& pool;
@@ -25,7 +25,7 @@ struct pg_shared {
     pg_clock& time; ///< May be used by any thread.
 };
 
-/// All of `batch` in one round trip, as a transaction that may be carried out twice.
+/// Executes all of `batch` in one round trip, as a transaction that may be carried out twice.
 [[nodiscard]] inline boost::asio::awaitable<std::vector<pg_rows>>
 write_at_once(pg_shared& shared, pg_purpose purpose, std::function<pg_batch()> batch) {
     std::function<boost::asio::awaitable<std::vector<pg_rows>>(pg_transaction&)> work =

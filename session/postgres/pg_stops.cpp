@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds between_looks{500};
 constexpr const char* insert_stop =
     "INSERT INTO agui.stops (gateway, principal, thread_id, run_id, at, is_read) "
     "VALUES ($1, $2, $3, $4, clock_timestamp() - $5 * interval '1 millisecond', $6)";
-// Whoever waits for the end of a run asks again.
+// A process that waits for the end of a run asks again.
 constexpr const char* drop_old_stops =
     "DELETE FROM agui.stops WHERE at < clock_timestamp() - interval '10 s'";
 constexpr const char* stops_of_others =
@@ -55,7 +55,7 @@ asio::awaitable<void> pg_stops::work() {
         try {
             co_await read();
         } catch (const pg_error&) {
-            // The store says that it cannot be used.
+            // The store reports that it cannot be used.
         } catch (const pg_unavailable&) {
             // As above.
         }

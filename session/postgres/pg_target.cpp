@@ -46,12 +46,12 @@ std::string joined(const std::vector<std::string>& parts) {
     return list;
 }
 
-// A folder of a socket, or the name of one that is in no folder.
+// True for the folder of a socket, or the name of an abstract socket.
 bool is_socket(std::string_view host) {
     return host.empty() || host.front() == '/' || host.front() == '@';
 }
 
-// What the environment and a service file say where the URL does not.
+// The value from the environment and a service file, if the URL has none.
 std::string default_of(std::string_view name) {
     const option_list defaults(PQconndefaults(), PQconninfoFree);
     for (const PQconninfoOption* each = defaults.get(); each != nullptr && each->keyword != nullptr;
@@ -80,13 +80,13 @@ void keep(lookup& in, const asio::ip::tcp::resolver::results_type& results) {
     in.timer.cancel();
 }
 
-// A lookup that has begun cannot be ended: it is left to itself.
+// A lookup cannot be ended: after a timeout it continues unattended.
 asio::awaitable<std::vector<std::string>>
 addresses_of(std::string host, clock::time_point deadline) {
     boost::system::error_code not_numeric;
     (void)asio::ip::make_address(host, not_numeric);
     if (!not_numeric) {
-        // Not behind a lookup that takes long: they share a thread.
+        // Must not queue behind a slow lookup: they share a thread.
         co_return std::vector<std::string>{host};
     }
     const auto under_way = std::make_shared<lookup>(co_await asio::this_coro::executor);
@@ -106,7 +106,7 @@ addresses_of(std::string host, clock::time_point deadline) {
 
 pg_target::pg_target(const std::string& url, std::string password)
     : password_(std::move(password)) {
-    // The message of libpq may repeat a part of the URL, and with it of the password.
+    // The message of libpq may repeat a part of the URL, and thus of the password.
     const option_list parsed(PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
     if (!parsed) {
         throw std::runtime_error("the URL of the PostgreSQL server cannot be read");
@@ -123,12 +123,12 @@ pg_target::pg_target(const std::string& url, std::string password)
     };
     add_default("fallback_application_name", "agui-gateway");
     add_default("client_encoding", "UTF8");
-    // That a machine has gone is noticed within 20 s, or 10 s if something was sent to it.
+    // Detects that a machine has gone within 20 s, or 10 s if something was sent to it.
     add_default("keepalives_idle", "10");
     add_default("keepalives_interval", "3");
     add_default("keepalives_count", "3");
     add_default("tcp_user_timeout", "10000");
-    // Of several hosts, the one that is no standby.
+    // Chooses the host that is no standby, if there are several.
     add_default("target_session_attrs", "read-write");
     // Without Kerberos, its look for credentials only costs time, and may block.
     add_default("gssencmode", "disable");
@@ -165,7 +165,7 @@ asio::awaitable<pg_target::options> pg_target::resolve(clock::time_point deadlin
     }
     const std::vector<std::string> hosts = split(given);
     std::vector<std::string> ports = split(value_of("port"));
-    if (ports.size() != hosts.size()) { // One for all of them, or none.
+    if (ports.size() != hosts.size()) { // There is one port for all hosts, or none.
         ports.resize(hosts.size(), ports.front());
     }
 

@@ -11,17 +11,17 @@
 
 namespace agui::session {
 
-/// Where a server is and how to connect to it: libpq's URL, or its `key=value` form. Holds a
-/// password: never log it.
+/// The address of a server and the way to connect to it: libpq's URL, or its `key=value` form.
+/// Holds a password: never log it.
 class pg_target {
 public:
     using options = std::vector<std::pair<std::string, std::string>>;
 
-    /// `password` (if not empty) goes before one in the URL. Throws std::runtime_error, which
-    /// repeats nothing of the URL, if it cannot be read.
+    /// `password` (if not empty) overrides one in the URL. Throws std::runtime_error, which repeats
+    /// nothing of the URL, if it cannot be read.
     pg_target(const std::string& url, std::string password);
 
-    /// Another password for what resolve() returns from here on. Any thread.
+    /// Sets another password for later results of resolve(). Safe to call from any thread.
     void use_password(std::string password);
 
     /// libpq's options, with addresses for host names: libpq's own lookup would block the thread.
@@ -36,7 +36,7 @@ private:
 
     options options_; ///< With the password of the URL, if it has one.
     mutable mutex mutex_;
-    std::string password_ AGUI_GUARDED_BY(mutex_); ///< Goes before it, if not empty.
+    std::string password_ AGUI_GUARDED_BY(mutex_); ///< Overrides it, if not empty.
 };
 
 } // namespace agui::session

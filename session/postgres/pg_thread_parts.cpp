@@ -46,8 +46,8 @@ constexpr const char* tips_of =
 constexpr const char* events_of =
     "SELECT sequence, type, run_id, timestamp, data FROM agui.session_events "
     "WHERE thread = " AGUI_PG_THREAD " AND sequence > $3 ORDER BY sequence LIMIT $4";
-// The holder of a gateway that counts no longer is none; what the own gateway holds, it knows
-// better.
+// A lease of a fenced or expired gateway does not count as held. The own gateway's leases are read
+// from memory.
 constexpr const char* page_of =
     "SELECT t.id, t.thread_id, t.agent_id, t.title, t.metadata, t.created_at, t.updated_at, "
     "t.last_run_at, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END FROM agui.threads t "

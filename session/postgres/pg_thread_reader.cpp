@@ -60,7 +60,7 @@ constexpr int message = 8;
 constexpr std::size_t read_bytes_at_once = 128U << 10U;
 
 struct reading {
-    std::vector<bool> left_out; // By message number; true: the message cannot be read.
+    std::vector<bool> left_out; // By message number; true if the message cannot be read.
     thread_record record;
 };
 
@@ -72,8 +72,8 @@ node_index kept(const reading& of, node_index node) {
     return node;
 }
 
-// The row of all that is not a message, and those of the messages by their numbers: the server
-// promises no order.
+// The row of everything that is not a message, and the rows of the messages by their numbers: the
+// server promises no order.
 struct thread_rows {
     std::size_t head;
     std::vector<std::size_t> messages;
@@ -113,7 +113,7 @@ json::array array_at(const pg_table& row, int column) {
     return read && read->is_array() ? std::move(read->get_array()) : json::array();
 }
 
-// All but the messages, and what refers to them; how many of them there are.
+// Reads everything but the messages and their references. Returns the number of messages.
 std::uint64_t read_columns(thread_record& to, const pg_table& row) {
     const auto count = [&](int column) {
         return static_cast<std::uint64_t>(row.integer(0, column));

@@ -14,8 +14,8 @@
 
 namespace agui::session {
 
-// Reads of threads. Each is made of statements, which see one snapshot on the store's thread, and
-// of what their rows mean: that is found out on the caller's thread, because it takes long.
+// Reads of threads. Each has two steps: statements, which see one snapshot on the store's thread,
+// and the reading of their rows on the caller's thread, because that takes long.
 
 /// One statement. If the thread has a run of that id, only the run is read.
 [[nodiscard]] pg_batch
@@ -45,7 +45,7 @@ read_pending_calls(const std::vector<pg_rows>& results);
 [[nodiscard]] pg_batch select_branches(const thread_key& key);
 struct pg_branches {
     std::optional<std::vector<branch_summary>> found;
-    /// A branch ends in a message that cannot be read: the whole thread must be read.
+    /// True if a branch ends in a message that cannot be read: the whole thread must be read.
     bool is_incomplete = false;
 };
 [[nodiscard]] pg_branches read_branches(const std::vector<pg_rows>& results);
@@ -53,9 +53,9 @@ struct pg_branches {
 [[nodiscard]] pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit);
 [[nodiscard]] std::vector<session_event> read_events(const std::vector<pg_rows>& results);
 
-/// errc::invalid_input: the cursor. `gateway` is the reader's own.
+/// errc::invalid_input if the cursor is invalid. `gateway` is the reader's own.
 [[nodiscard]] result<pg_batch> select_page(const thread_query& query, std::int64_t gateway);
-/// active_run_id is that of a run of another process; those of this one are not known here.
+/// active_run_id is set for runs of other processes; the runs of this one are not known here.
 [[nodiscard]] thread_page read_page(const thread_query& query, const std::vector<pg_rows>& results);
 
 } // namespace agui::session

@@ -29,7 +29,8 @@ constexpr const char* note_removed =
 constexpr const char* drop_thread = "DELETE FROM agui.threads WHERE id = $1";
 constexpr const char* runs_of =
     "SELECT number FROM agui.runs WHERE thread = " AGUI_PG_THREAD " AND status = 'active'";
-// Of a run of an earlier timeline, the server may lack what another one had (agui.timeline()).
+// The server may lack entries of a run of an earlier timeline that another server had
+// (agui.timeline()).
 #define AGUI_PG_ORPHANS(log_end)                                                                   \
     "SELECT " AGUI_PG_RUN_COLUMNS ", " log_end                                                     \
     ", r.journal_writer, (r.number >> 30) & 1023 <> agui.timeline() & 1023 FROM agui.runs r "      \
@@ -39,7 +40,7 @@ constexpr const char* orphans_of =
     AGUI_PG_ORPHANS("coalesce((SELECT l.last_sequence FROM agui.log_rows l "
                     "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0)");
 constexpr const char* orphans_with_damaged_log = AGUI_PG_ORPHANS("0::bigint");
-constexpr int log_end_column = 14; // After those of run_at().
+constexpr int log_end_column = 14; // The column after those of run_at().
 constexpr int journal_column = 15;
 constexpr int failed_over_column = 16;
 constexpr const char* runs_of_threads =
@@ -69,11 +70,11 @@ asio::awaitable<std::vector<pg_rows>> list_orphans(pg_shared& shared, lease_ptr 
             throw;
         }
     }
-    // A log is of no use, but its run can be ended.
+    // A log is unreadable, but its run can be ended.
     co_return co_await read(orphans_with_damaged_log);
 }
 
-// The ids, or the keys, of the run and of those that it answers.
+// The ids, or the keys, of the run and of the runs that it answers.
 struct run_names {
     run_names(const run_record& run, const std::vector<run_record>& answered) {
         add(run);
@@ -102,7 +103,7 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
     look.emplace_back(runs_of, key.principal, key.thread_id);
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
     const std::optional<pg_thread_position> at = position_of(found.at(0));
-    if (!at) { // It may have attachments all the same.
+    if (!at) { // It may still have attachments.
         pg_batch drop;
         drop.push_back(drop_attachments_of(key));
         co_await in.commit(std::move(drop));
@@ -206,7 +207,7 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
     if (!change.dequeued.empty()) {
         writes.emplace_back(take_queued, thread, change.dequeued);
     }
-    // Before the run, so that it is the latest.
+    // Stored before the run, so that the run is the latest.
     std::size_t next = 0;
     for (const run_record& answered : change.answered) {
         writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered, own_now));
@@ -272,7 +273,7 @@ pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_aga
 asio::awaitable<result<bool>> pg_threads::remove(thread_key key) {
     co_await parts_.logs.flush(0);
     std::vector<std::int64_t> runs;
-    result<bool> outcome = // Not const: co_return would make `true` of a const one.
+    result<bool> outcome = // Must not be const: co_return would make `true` of a const one.
         co_await transact<result<bool>>(
             parts_.shared.pool, parts_.shared.patience, {},
             [&](pg_transaction& in) { return remove_in(in, key, runs); }
@@ -297,7 +298,7 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
             in_journals.push_back(results[0].integer(i, 0));
         }
     }
-    if (!numbers.empty()) { // Their ends go to their logs, whose partitions may be lost.
+    if (!numbers.empty()) { // The ends of the runs go to their logs, whose partitions may be lost.
         (void)co_await write_at_once(parts_.shared, {}, [&numbers] {
             pg_batch batch;
             batch.push_back(need_days_of(numbers));

@@ -18,9 +18,9 @@
 
 namespace agui::session {
 
-/// The writes that a thread sees: runs that begin and go on, the queue, removal. Each is one
-/// transaction, which locks the row of the thread first. As in `store`, if not said otherwise;
-/// throws pg_error or pg_unavailable. Belongs to the store's thread.
+/// The writes to threads: begin, commit, queue and removal. Each is one transaction, which locks
+/// the row of the thread first. Functions do the same as those in `store` unless stated otherwise;
+/// they throw pg_error or pg_unavailable. Belongs to the store's thread.
 class pg_threads {
 public:
     struct parts {
@@ -62,7 +62,7 @@ public:
     take_over_queued(std::int64_t number, std::int64_t from);
     [[nodiscard]] boost::asio::awaitable<void> leave_queued(std::int64_t number);
 
-    /// The rows that are left are for pg_upkeep::erase_removed().
+    /// Leaves rows to pg_upkeep::erase_removed().
     [[nodiscard]] boost::asio::awaitable<result<bool>> remove(thread_key key);
 
     [[nodiscard]] boost::asio::awaitable<result<std::vector<store::orphan>>> orphans(lease_ptr held
@@ -81,7 +81,7 @@ private:
     begin_in(pg_transaction& in, const beginning& what, std::int64_t gateway);
     boost::asio::awaitable<result<begun_run>>
     begin_at_once(pg_transaction& in, const beginning& what, bool is_again);
-    /// Sets what the rest of the store knows of a run that has begun.
+    /// Tells the rest of the store that a run has begun.
     begun_run note_begun(
         const lease_ptr& held, std::int64_t number, node_index first_own_message,
         pg_logs::keeping log
@@ -90,9 +90,9 @@ private:
     commit_with(std::shared_ptr<const committing> what, commit_log& log);
     boost::asio::awaitable<result<void>>
     commit_in(pg_transaction& in, const committing& what, commit_log& log);
-    /// settle_runs(), also for what this process knows of them.
+    /// Does settle_runs(), and updates this process's own records of the runs.
     boost::asio::awaitable<void> settle(std::vector<std::int64_t> runs, std::int64_t gateway);
-    struct ending; ///< The tries of a commit that ends its run and gives the lease up.
+    struct ending; ///< The tries of a commit that ends its run and deletes the lease.
     [[nodiscard]] bool can_end_at_once(const committing& what, const commit_log& log) const;
     boost::asio::awaitable<result<void>>
     end_at_once(pg_transaction& in, const committing& what, commit_log& log, ending& tries);
@@ -102,7 +102,7 @@ private:
     pg_thread_position
     add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const;
 
-    /// A commit of which nobody could say whether it took effect. Its run may repeat it.
+    /// A commit with an unknown outcome. Its run may repeat it.
     struct unsure_commit {
         std::shared_ptr<const committing> what;
         pg_thread_position before;
@@ -112,7 +112,8 @@ private:
     std::map<lease_ptr, unsure_commit> unsure_;
 };
 
-/// Requests in the queue: their rows, and what these are, without messages that cannot be read.
+/// Queued requests: the statements that select their rows, and the reader of these, which leaves
+/// out messages that it cannot read.
 [[nodiscard]] pg_batch select_queued(const thread_key& key);
 [[nodiscard]] std::vector<queued_request>
 read_queued(const std::vector<pg_rows>& results, agui::logger& log);

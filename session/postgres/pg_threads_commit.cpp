@@ -1,4 +1,4 @@
-// A change of a thread by its run, with what the run has said.
+// A change of a thread by its run, with the run's log entries.
 #include "session/base/id.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_threads.hpp"
@@ -35,24 +35,26 @@ std::int64_t random_mark() {
 
 } // namespace
 
-// Entries of a run's log that a commit writes: those in the journal, those that wait, and the slice
-// that came with it.
+// Entries of a run's log that a commit writes: those in the journal, the waiting ones, and the
+// slice that came with the commit.
 struct pg_threads::commit_log {
     const pg_logs::taken& waiting;
-    pg_log_row earlier; // Entries in the journal, and those that wait.
+    pg_log_row earlier; // Entries in the journal, and waiting ones.
     pg_log_row slice;
     bool is_one_row = false; // `earlier` has the slice, too.
-    std::uint64_t end = 0;   // Before the slice.
-    // Nobody could say whether it was committed, or the table has less than was thought.
+    std::uint64_t end = 0;   // Last entry before the slice.
+    // True if the outcome of the commit is unknown, or if the table has fewer entries than
+    // expected.
     bool is_unknown = false;
-    bool says_size = false;                   // The record of the run gets the size of its log.
-    std::optional<pg_thread_position> before; // Once the commit was sent: as add_change() says.
+    bool says_size = false; // The record of the run gets the size of its log.
+    // Set once the commit was sent, to the result of add_change().
+    std::optional<pg_thread_position> before;
 
     // The last entry that the table must have.
     [[nodiscard]] std::uint64_t end_expected() const noexcept {
         return earlier.empty() ? end : earlier.first_sequence - 1;
     }
-    // Whether the rows leave no gap after the end that the table has.
+    // True if the rows leave no gap after the end of the log in the table.
     [[nodiscard]] bool continues(std::uint64_t end_in_table) {
         const bool knows_end = waiting.is_known && !waiting.has_failed;
         if (knows_end && end_in_table < end_expected()) {
@@ -84,7 +86,7 @@ struct pg_threads::commit_log {
 };
 
 struct pg_threads::ending {
-    // Stored as runs.outcome: a retry recognises its own commit by it.
+    // Stored as runs.outcome: a retry recognizes its own commit by it.
     const std::int64_t mark = random_mark();
     bool was_tried = false;
 };
@@ -106,7 +108,7 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
         run = parts_.leases.run_of(held);
     }
     if (run == 0) {
-        co_await parts_.logs.flush(0); // Whosever they are, they come first.
+        co_await parts_.logs.flush(0); // Entries of any run come first.
     }
     const std::uint64_t last =
         has_slice ? what->log->first_sequence + what->log->ends.size() - 1 : 0;
@@ -166,13 +168,13 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
 
 void pg_threads::note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log) {
     std::erase_if(unsure_, [](const auto& one) { return !one.first->is_held(); });
-    // Without a lease others may change the thread in between.
+    // Without a lease, others may change the thread in between.
     if (log.before && what->by.held && !what->by.releases) {
         unsure_.insert_or_assign(what->by.held, unsure_commit{what, *log.before});
     }
 }
 
-// Returns where the thread was when the change was made.
+// Returns the position of the thread for which the change was made.
 pg_thread_position
 pg_threads::add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const {
     const auto earlier = unsure_.find(what.by.held);
@@ -233,7 +235,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     pg_batch look;
     look.push_back(lock_thread(what.key));
     look.push_back(has_run(what.key, run));
-    // A log that is gone has no end that the run's could be compared with.
+    // A log that is gone has no end to compare with the run's.
     const bool has_log = ended_run(change) == 0 || change.run->last_sequence != 0;
     look.push_back(select_log_end(has_log ? log.waiting.run : 0));
     if (held) {
@@ -297,8 +299,8 @@ bool pg_threads::can_end_at_once(const committing& what, const commit_log& log) 
            (log.slice.empty() || (log.slice.run == run && log.slice.first_sequence == log.end + 1));
 }
 
-// An earlier try whose answer was lost may have taken effect: the row of the run says so, and that
-// of the thread, which is locked first, that it has ended.
+// An earlier try whose answer was lost may have taken effect: the row of the run shows that. The
+// row of the thread is locked first, so that the try has ended.
 asio::awaitable<result<void>> pg_threads::end_at_once(
     pg_transaction& in, const committing& what, commit_log& log, ending& tries
 ) {

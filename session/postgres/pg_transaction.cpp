@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr const char* settings = AGUI_PG_SETTINGS_OF_TRANSACTION;
-// In one statement: each costs some microseconds on both sides.
+// One statement, because each costs some microseconds on both sides.
 constexpr const char* settings_and_enter = AGUI_PG_SETTINGS_OF_TRANSACTION ", agui.enter($2)";
 constexpr const char* settings_of_read = "SELECT set_config('search_path', 'pg_catalog', true), "
                                          "set_config('statement_timeout', '20000', true)";
@@ -30,20 +30,20 @@ constexpr const char* relax = "SELECT set_config('synchronous_commit', 'off', tr
 constexpr const char* relax_and_enter =
     "SELECT set_config('synchronous_commit', 'off', true), agui.enter($1)";
 constexpr const char* enter = "SELECT agui.enter($1)";
-// Not the transaction's number (pg_xact_status): after a crash the server gives the numbers of what
-// was not yet on the disk to other transactions.
+// Does not use the transaction's number (pg_xact_status): after a crash the server reuses the
+// numbers of transactions that were not yet on the disk.
 constexpr const char* leave_mark =
     "INSERT INTO agui.commit_marks AS m (writer, slot, mark) VALUES ($1, $2, $3) "
     "ON CONFLICT (writer, slot) DO UPDATE SET mark = excluded.mark, at = now()";
-// Writes, so that it waits for a transaction that has not ended.
+// It writes, so that it waits for a transaction that has not ended.
 constexpr const char* last_mark =
     "INSERT INTO agui.commit_marks AS m (writer, slot, mark) VALUES ($1, $2, 0) "
     "ON CONFLICT (writer, slot) DO UPDATE SET at = now() RETURNING mark";
 
-// A server that has much to do may take so long, even if nobody waits any more.
+// A busy server may take this long, even if no call waits any more.
 constexpr auto shortest_answer = 3s;
 
-// Between two tries: whoever has to wait for the server asks no more often than this.
+// Pause between two tries: a call that waits for the server asks no more often than this.
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 1000ms;
 
@@ -119,7 +119,7 @@ asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
     statements.emplace_back("COMMIT");
     std::exception_ptr lost;
     try {
-        // Whatever else is known of the connection: there must be time to ask for the outcome.
+        // In any state of the connection, there must be time to ask for the outcome.
         (void)co_await (*lent_)->execute(std::move(statements), clock::now() + half_of_rest());
     } catch (const pg_error& error) {
         if (!error.is_connection_lost()) {
@@ -138,7 +138,8 @@ asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
     }
 }
 
-// Nullopt: the server does not say. Whatever its reason, that is no answer about the transaction.
+// Returns nullopt if the server does not say. Whatever its reason, that tells nothing about the
+// transaction.
 asio::awaitable<std::optional<std::int64_t>> pg_transaction::ask_for_mark() {
     const pg_pool::loan other = co_await pool_.take(deadline_);
     pg_batch question;
@@ -169,7 +170,7 @@ asio::awaitable<bool> pg_transaction::was_committed() {
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::write_at_once(pg_batch statements) {
     pg_batch all;
-    // Without BEGIN and COMMIT: a batch is a transaction.
+    // Needs no BEGIN and COMMIT: a batch is a transaction.
     set_up(all);
     const std::size_t before = all.size();
     append(all, std::move(statements));
@@ -201,7 +202,7 @@ asio::awaitable<void> pg_transaction::end() {
         try {
             (void)co_await execute(std::move(rollback));
         } catch (const pg_error&) {
-            (*lent_)->abandon(); // The server rolls back what is left open.
+            (*lent_)->abandon(); // The server rolls back an open transaction.
         }
     }
 }

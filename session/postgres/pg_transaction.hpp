@@ -20,12 +20,12 @@ namespace agui::session {
 
 using pg_batch = std::vector<pg_statement>;
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 struct pg_purpose {
-    /// The gateway that writes: pg_error::is_fenced() if it has lost its leases. 0: none is
-    /// checked.
+    /// The gateway that writes: pg_error::is_fenced() if it has lost its leases. With 0 no gateway
+    /// is checked.
     std::int64_t gateway = 0;
-    /// COMMIT does not wait for the disk: a crash of the server may lose it.
+    /// True if COMMIT does not wait for the disk: a crash of the server may lose it.
     bool relaxed = false;
 };
 
@@ -36,7 +36,7 @@ class pg_transaction {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Until `deadline` somebody waits for it; see pg_patience for `answer_max`.
+    /// The caller waits until `deadline`; see pg_patience for `answer_max`.
     pg_transaction(
         pg_pool& pool, pg_pool::loan lent, pg_purpose purpose, time_point deadline,
         std::optional<std::chrono::milliseconds> answer_max
@@ -47,21 +47,21 @@ public:
           deadline_(deadline),
           answer_max_(answer_max) {}
 
-    /// Begins it, and returns what the statements do, one for each.
+    /// Begins it, and returns the results of the statements, one for each.
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> read(pg_batch statements);
-    /// The statements and COMMIT. If the connection is lost, finds out whether it has taken effect:
-    /// their results are of no use, because then they are not known. Throws pg_error
-    /// (connection_lost) if it has not, pg_unavailable if that cannot be found out in time: only
-    /// then is it unknown, and must not be done again.
+    /// Executes the statements and COMMIT. It returns no results, because they are unknown if the
+    /// connection is lost. In that case it finds out whether the commit took effect. Throws
+    /// pg_error (connection_lost) if it did not, and pg_unavailable if that cannot be found out in
+    /// time: only then is the outcome unknown, and the transaction must not be repeated.
     [[nodiscard]] boost::asio::awaitable<void> commit(pg_batch statements);
 
-    /// All in one round trip. When the connection is lost, it may have taken effect, and whoever
-    /// tries again does it again.
+    /// Executes all in one round trip. If the connection is lost, it may have taken effect, and a
+    /// retry does it again.
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> write_at_once(pg_batch statements);
-    /// All see the same snapshot.
+    /// Executes all in one round trip, on the same snapshot.
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> read_at_once(pg_batch statements);
 
-    /// Rolls back what was begun and not committed. Does not throw.
+    /// Rolls back a transaction that was begun and not committed. Does not throw.
     [[nodiscard]] boost::asio::awaitable<void> end();
 
 private:
@@ -72,18 +72,18 @@ private:
     boost::asio::awaitable<std::optional<std::int64_t>> ask_for_mark();
 
     pg_pool& pool_;
-    std::optional<pg_pool::loan> lent_; ///< Nullopt: it was lost with the COMMIT.
+    std::optional<pg_pool::loan> lent_; ///< nullopt if it was lost with the COMMIT.
     const pg_purpose purpose_;
     const time_point deadline_;
     const std::optional<std::chrono::milliseconds> answer_max_;
-    /// What it leaves in the database, by which its outcome is known.
+    /// The mark that it leaves in the database, which shows its outcome.
     std::optional<pg_commit_marks::mark> mark_;
 };
 
 /// Pauses between tries, each longer than the one before.
 class pg_backoff {
 public:
-    /// False, at once: the pause would last until `deadline`.
+    /// Returns false at once if the pause would last until `deadline`.
     [[nodiscard]] boost::asio::awaitable<bool> pause(std::chrono::steady_clock::time_point deadline
     );
 
@@ -91,12 +91,12 @@ private:
     std::chrono::milliseconds next_{0};
 };
 
-/// How long a call waits for a connection, and tries again, at most.
+/// Limits on how long a call waits and retries.
 struct pg_patience {
     std::chrono::milliseconds store_wait{10'000};
-    /// How long it waits for each answer. Nullopt: first for half of the time that is left, because
-    /// the machine behind a connection may have gone without a word, and a new connection needs
-    /// the other half; on that one as long as a statement may take.
+    /// The longest wait for each answer. nullopt for half of the remaining time, because the
+    /// machine behind a connection may have vanished silently and a new connection needs the other
+    /// half. On that connection it then waits as long as a statement may take.
     std::optional<std::chrono::milliseconds> answer_max{};
     pg_pool::urgency urgency = pg_pool::urgency::waits_in_line;
 };
@@ -104,17 +104,18 @@ struct pg_patience {
 /// Longer than the server's limit for a statement.
 inline constexpr std::chrono::milliseconds pg_longest_answer{30'000};
 
-/// Carries out `work` with a transaction, and again, with a new one, when the connection is lost
-/// before its commit, or the server has refused it because of what others did; after a pause if it
-/// needs time. Throws what `work` throws; pg_unavailable if there is no connection, or the server
-/// needs time, until the time is over. `work` must be callable again after each try.
+/// Carries out `work` with a transaction. Retries with a new one if the connection is lost before
+/// its commit, or if the server refused it because of concurrent transactions; after a pause if the
+/// server needs time. Passes on exceptions of `work`. Throws pg_unavailable if there is no
+/// connection until the deadline, or if the server needs time until then. `work` must be callable
+/// again after each try.
 template <class T>
 boost::asio::awaitable<T> transact(
     pg_pool& pool, pg_patience patience, pg_purpose purpose,
     std::function<boost::asio::awaitable<T>(pg_transaction&)> work
 ) {
-    // What others do is over soon; a server that keeps refusing has another reason. How often a
-    // connection is lost says nothing.
+    // Conflicts with other transactions end soon; a server that keeps refusing has another reason.
+    // Lost connections do not count as tries.
     constexpr int tries_max = 10;
     const auto deadline = std::chrono::steady_clock::now() + patience.store_wait;
     pg_backoff backoff;
@@ -138,7 +139,7 @@ boost::asio::awaitable<T> transact(
                     needs_time = error.what();
                 }
                 if (error.is_read_only()) {
-                    pool.drop_idle(); // They lead to the same server.
+                    pool.drop_idle(); // The idle ones lead to the same server.
                 }
                 if (error.is_connection_lost()) {
                     pool.drop_idle(); // So that the next one is new.

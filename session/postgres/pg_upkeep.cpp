@@ -19,16 +19,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t days_ahead = 7;
-// Long before the days ahead are over.
+// Long before the prepared days are over.
 constexpr auto between_looks = 12h;
 constexpr std::int64_t rows_at_once = 5000;
-// Failed attempts have this part of what logs may take, in addition: a broken model server must not
-// displace the logs.
+// Failed attempts may take this part of the limit for logs, in addition to it: a broken model
+// server must not displace the logs.
 constexpr std::uint64_t attempts_part = 8;
 // Runs that end meanwhile have their rows joined in one transaction.
 constexpr auto between_joins = 1s;
 constexpr auto pause_after_failure = 30s;
-// Of a transaction: a round trip and a flush of the disk count little beside the work for so many.
+// Limit of a transaction: a round trip and a flush of the disk are small beside the work for so
+// many.
 constexpr std::int64_t runs_joined_at_once = 100;
 // Some tens of megabytes, which one statement rewrites well within its 20 s.
 constexpr std::int64_t entries_joined_at_once = 100'000;
@@ -50,27 +51,28 @@ constexpr const char* join_log_rows =
     "string_agg(events, ''::bytea ORDER BY first_sequence), "
     "string_agg(lengths, ''::bytea ORDER BY first_sequence), "
     "string_agg(variants, ''::bytea ORDER BY first_sequence) FROM pieces GROUP BY run, piece";
-// Takes them out of the index runs_to_join.
+// Removes them from the index runs_to_join.
 constexpr const char* note_bytes =
     "UPDATE agui.runs r SET log_bytes = (SELECT coalesce(sum(octet_length(l.events) + "
     "octet_length(l.lengths) + octet_length(l.variants)), 0) FROM agui.log_rows l "
     "WHERE l.run = r.number) WHERE r.number = ANY($1)";
 
-// As if it had no rows: they may not be readable.
+// Marks the log as if it had no rows: they may not be readable.
 constexpr const char* leave_unjoined =
     "UPDATE agui.runs SET log_bytes = 0 WHERE number = $1 AND log_bytes IS NULL";
 
-// Nobody asks for a mark that is so old.
+// No transaction asks for a mark that is this old.
 constexpr const char* erase_marks =
     "DELETE FROM agui.commit_marks WHERE at < now() - interval '1 day' RETURNING 1";
-// Of gateways that are gone; whoever takes over their runs makes rows of what they have said.
+// Journals of gateways that are gone. The process that takes over their runs makes rows of their
+// entries.
 constexpr const char* erase_journals =
     "DELETE FROM agui.journal WHERE writer NOT IN (SELECT id FROM agui.gateways) "
     "AND writer NOT IN (SELECT journal_writer FROM agui.runs WHERE status = 'active') RETURNING 1";
 constexpr const char* older_attempts =
     "DELETE FROM agui.failed_attempts WHERE number IN "
     "(SELECT number FROM agui.failed_attempts WHERE at < $1 ORDER BY at, number LIMIT $2)";
-// The newest that fit.
+// Keeps the newest that fit.
 constexpr const char* attempts_beyond =
     "DELETE FROM agui.failed_attempts WHERE number IN (SELECT number FROM (SELECT number, "
     "sum(bytes) OVER (ORDER BY at DESC, number DESC) AS newer FROM agui.failed_attempts) s "
@@ -154,7 +156,7 @@ void pg_upkeep::close() noexcept {
 }
 
 // A log that cannot be joined, because a row is damaged or the statement takes too long, must not
-// keep the others from it: the next tries take fewer runs, and one that fails alone stays as it is.
+// block the others: the next tries take fewer runs, and a log that fails alone stays as it is.
 asio::awaitable<void> pg_upkeep::join_ended() {
     std::int64_t most = runs_joined_at_once;
     for (bool goes_on = true; goes_on && !is_closed_;) {
@@ -184,7 +186,7 @@ asio::awaitable<void> pg_upkeep::join_ended() {
     }
 }
 
-// Returns whether there may be more.
+// Returns true if there may be more.
 asio::awaitable<bool> pg_upkeep::join_some(std::int64_t most, std::vector<std::int64_t>& tried) {
     return transact<bool>(shared_.pool, shared_.patience, {}, [&, most, this](pg_transaction& in) {
         return join_some_in(in, most, tried);
@@ -259,13 +261,13 @@ asio::awaitable<void> pg_upkeep::erase_removed() {
     }
 }
 
-// Some rows of it. False: there are none left.
+// Deletes some rows of the thread. Returns false if none are left.
 asio::awaitable<bool> pg_upkeep::erase_thread(std::int64_t thread) {
     const pg_rows runs = co_await write_one(shared_, runs_of_removed, thread, runs_at_once);
     if (!runs.empty()) {
         (void)co_await write_at_once(shared_, {}, [numbers = numbers_of(runs)] {
             pg_batch batch;
-            // The runs first: whoever joins their rows has locked them before.
+            // The runs come first, because a transaction that joins their rows locks them first.
             for (const char* const each : {erase_runs, erase_logs, erase_attempts}) {
                 batch.emplace_back(each, numbers);
             }

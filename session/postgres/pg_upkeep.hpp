@@ -12,25 +12,24 @@
 
 namespace agui::session {
 
-/// What is done with the tables besides what runs write: rows of ended logs are joined, old logs
-/// and attempts dropped, rows of removed threads deleted. Each step is a short transaction. Belongs
-/// to the store's thread.
+/// The upkeep of the tables: joins rows of ended logs, drops old logs and attempts, and deletes
+/// rows of removed threads. Each step is a short transaction. Belongs to the store's thread.
 class pg_upkeep {
 public:
     explicit pg_upkeep(pg_shared& shared);
 
     /// Makes the partitions for the logs of runs that begin within the next days. Throws pg_error
-    /// or pg_unavailable, as all that follow.
+    /// or pg_unavailable, as the functions below do.
     [[nodiscard]] boost::asio::awaitable<void> make_partitions();
 
-    /// A run has ended: the rows of its log are to be joined. Does not wait.
+    /// Notes that a run has ended and that the rows of its log are to be joined. Does not wait.
     void on_run_ended();
-    /// Joins the rows of ended runs, whoever had them, a second after on_run_ended() and at the
-    /// start; and looks after the partitions; until close(). To be called once.
+    /// Joins the rows of ended runs of all gateways, a second after on_run_ended() and at the
+    /// start, and maintains the partitions, until close(). Call it once.
     [[nodiscard]] boost::asio::awaitable<void> work();
     void close() noexcept;
 
-    /// As store::drop_logs().
+    /// Like store::drop_logs().
     [[nodiscard]] boost::asio::awaitable<void> drop_logs(store::log_limits limits);
     /// Deletes the rows of threads that were removed.
     [[nodiscard]] boost::asio::awaitable<void> erase_removed();
@@ -51,7 +50,7 @@ private:
 
     pg_shared& shared_;
     boost::asio::steady_timer timer_;
-    bool has_ended_runs_ = true; ///< Of an earlier process, perhaps.
+    bool has_ended_runs_ = true; ///< True at first: an earlier process may have left some.
     bool is_closed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Which logs are dropped, and how.
+// The deletion of old logs.
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_upkeep.hpp"
 #include "session/postgres/pg_upkeep_steps.hpp"
@@ -22,17 +22,17 @@ constexpr const char* partitions =
     "JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'agui.log_rows'::regclass) "
     "SELECT substr(name, 10)::bigint FROM p "
     "WHERE substr(name, 10)::bigint < least($1, agui.today()) ORDER BY 1";
-// Empty: every run that began on that day has ended, and before that time.
+// Empty if every run that began on that day ended before that time.
 constexpr const char* needed_of_day =
     "SELECT number FROM agui.runs WHERE number >= $1 << 40 AND number < ($1 + 1) << 40 "
     "AND (status = 'active' OR ended_at >= $2) LIMIT 1";
-// The next of a day, whose last number before is known.
+// The next runs of a day, after a known number.
 constexpr const char* mark_some_of_day =
     "WITH marked AS (UPDATE agui.runs SET log = 'dropped' WHERE number IN "
     "(SELECT number FROM agui.runs WHERE number >= greatest($1 << 40, $2 + 1) "
     "AND number < ($1 + 1) << 40 AND log <> 'dropped' ORDER BY number LIMIT $3) RETURNING number) "
     "SELECT max(number) FROM marked HAVING count(*) > 0";
-// Whoever reads or writes a log stands in line behind it: not for long.
+// Readers and writers of logs queue behind this lock, so it must not wait for long.
 constexpr const char* wait_briefly = "SELECT set_config('lock_timeout', '200', true)";
 constexpr const char* older_runs =
     "SELECT number FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' AND ended_at < $1 "
@@ -76,8 +76,8 @@ asio::awaitable<day_is> drop_day_in(pg_transaction& in, std::int64_t day, unix_m
 
 } // namespace
 
-// Whole days at once: without a DELETE, and without anything for VACUUM to do. Returns those that
-// can be dropped like this within a day.
+// Drops whole days at once, without a DELETE and without work for VACUUM. Returns the days that can
+// be dropped like this within a day.
 asio::awaitable<std::vector<std::int64_t>> pg_upkeep::drop_days(unix_ms ended_since) {
     std::vector<std::int64_t> waiting{day_of(ended_since)};
     const pg_rows days = co_await write_one(shared_, partitions, day_of(ended_since));
@@ -95,13 +95,15 @@ asio::awaitable<std::vector<std::int64_t>> pg_upkeep::drop_days(unix_ms ended_si
     co_return waiting;
 }
 
-// False: its logs are still needed. True: it is dropped, or will be when nobody uses it.
+// Returns false if its logs are still needed, and true if it is dropped, or will be when it is not
+// in use.
 asio::awaitable<bool> pg_upkeep::drop_day(std::int64_t day, unix_ms ended_since) {
     const pg_rows needed = co_await write_one(shared_, needed_of_day, day, ended_since);
     if (!needed.empty()) {
         co_return false;
     }
-    for (std::int64_t marked = 0;;) { // Not in the transaction that drops: they are many.
+    // Not in the transaction that drops the day, because the runs are many.
+    for (std::int64_t marked = 0;;) {
         const pg_rows last =
             co_await write_one(shared_, mark_some_of_day, day, marked, marks_at_once);
         if (last.empty()) {
@@ -125,7 +127,7 @@ asio::awaitable<void> pg_upkeep::drop_some(std::vector<std::int64_t> runs) {
     });
 }
 
-// Of days that stay for other reasons.
+// Drops logs of days that stay for other reasons.
 asio::awaitable<void>
 pg_upkeep::drop_older(unix_ms ended_since, std::vector<std::int64_t> but_of_days) {
     for (;;) {

@@ -9,9 +9,9 @@
 
 namespace agui::session {
 
-// For the files that implement pg_upkeep.
+// Helpers of the files that implement pg_upkeep.
 
-/// Of one transaction.
+/// Number of runs in one transaction.
 inline constexpr std::int64_t runs_at_once = 256;
 
 /// One statement, in a transaction of its own.

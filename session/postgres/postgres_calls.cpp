@@ -1,4 +1,4 @@
-// The calls of the store: each is its statements, and what their rows mean.
+// The calls of the store: their statements, and the reading of the rows.
 #include "session/postgres/pg_attachments.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_journal.hpp"
@@ -164,13 +164,13 @@ postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing>
     } catch (const pg_error& error) {
         failed = std::current_exception();
         if (error.is_fenced()) {
-            gateway_.lose(gateway); // First: the lease is lost, and not given back.
+            gateway_.lose(gateway); // Comes first, so that the lease is lost instead of released.
         }
     } catch (...) {
         failed = std::current_exception();
     }
     if (what->by.releases) {
-        leases_.release(what->by.held); // Unless the commit has.
+        leases_.release(what->by.held); // Releases the lease unless the commit has.
     }
     if (failed) {
         std::rethrow_exception(failed);

@@ -99,8 +99,8 @@ asio::awaitable<std::string> postgres_store::read_local_address() {
     co_return on->local_address();
 }
 
-// A loop catches what the server or the network does; what else it throws ends the process, as a
-// store without it would lose data silently.
+// A loop catches failures of the server and the network. Any other exception ends the process,
+// because a store without the loop would lose data silently.
 void postgres_store::keep_running(asio::awaitable<void> loop) {
     ++loops_;
     asio::co_spawn(context_, std::move(loop), [this](const std::exception_ptr& error) {
@@ -134,7 +134,7 @@ asio::awaitable<void> postgres_store::shut_down() {
         co_await leases_.flush();
         co_await gateway_.leave();
     } catch (const std::runtime_error& error) {
-        // Others find out when the lease is over.
+        // Other processes notice when the lease expires.
         log_.log(log_level::warning, "could not leave the store", {{"reason", error.what()}});
     }
     pool_.close();
@@ -168,7 +168,7 @@ void postgres_store::on_registered(std::int64_t id) { number_ = id; }
 
 void postgres_store::on_renewed() { note_success(); }
 
-// Anybody may read it: where the server is, and as whom this process comes, is for the log.
+// Any client may read it: the address of the server and the user name are for the log only.
 std::string postgres_store::unavailable() const {
     if (!pool_.unavailable().empty()) {
         return "the database cannot be used";

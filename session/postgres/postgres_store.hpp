@@ -29,10 +29,10 @@
 namespace agui::session {
 
 /// The store as callers see it. A call is a coroutine on the store's thread, which has all
-/// connections; what takes long without them (JSON to and from values) happens on the caller's.
+/// connections. Long work without them (JSON to and from values) happens on the caller's thread.
 class postgres_store final : public store, private pg_gateway::listener {
 public:
-    /// Connects, migrates the schema and starts. Of `logs`, only the times are used. Throws
+    /// Connects, migrates the schema and starts. Only the times in `logs` are used. Throws
     /// std::runtime_error.
     explicit postgres_store(const postgres_settings& settings, pg_logs::settings logs = {});
     ~postgres_store() override { postgres_store::close(); }
@@ -126,7 +126,7 @@ private:
     boost::asio::awaitable<result<std::optional<thread_record>>>
     decode(thread_key key, pg_rows found);
 
-    // What on_store() carries out on the store's thread.
+    // Work that on_store() carries out on the store's thread.
     boost::asio::awaitable<result<rows>> rows_of(std::function<pg_batch()> statements);
     boost::asio::awaitable<result<rows>>
     rows_of_log(std::int64_t run_number, std::uint64_t after, std::size_t limit);
@@ -175,13 +175,13 @@ private:
     std::string signing_key_;             ///< Set before the constructor returns.
     std::string local_address_;           ///< The same.
     boost::asio::steady_timer progress_;  ///< Cancelled when a call or a loop has ended.
-    std::atomic<std::int64_t> number_{0}; ///< 0: it is not registered.
+    std::atomic<std::int64_t> number_{0}; ///< 0 if it is not registered.
     std::atomic<bool> is_closing_{false};
-    std::atomic<int> calls_{0}; ///< Under way.
-    int loops_ = 0;             ///< The same. Of the store's thread, as has_failed_.
-    bool has_failed_ = false;   ///< The last call that asked the server.
-    bool is_closed_ = false;    ///< Used by close() only.
-    std::thread thread_;        ///< Last: it uses all of the above.
+    std::atomic<int> calls_{0}; ///< Calls under way.
+    int loops_ = 0; ///< Loops under way. This and has_failed_ belong to the store's thread.
+    bool has_failed_ = false; ///< True if the last call that asked the server failed.
+    bool is_closed_ = false;  ///< Used by close() only.
+    std::thread thread_;      ///< Last: it uses all of the above.
 };
 
 } // namespace agui::session

@@ -18,7 +18,7 @@
 
 namespace agui::session {
 
-// How a call gets to the store's thread and back: for the files that implement postgres_store.
+// The way of a call to the store's thread and back, for the files that implement postgres_store.
 
 [[nodiscard]] inline failure store_cannot_be_used() {
     return {errc::store_unavailable, "the store cannot be used at the moment: try again later"};

@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// What can be quoted in an error message.
+// True if the name can be quoted in an error message.
 bool is_name(std::string_view text) {
     constexpr std::size_t longest = 128;
     return !text.empty() && text.size() <= longest && std::ranges::all_of(text, [](char c) {
@@ -32,7 +32,7 @@ bool is_name(std::string_view text) {
     });
 }
 
-// The length of the control character or line separator at the start of `text`; 0: there is none.
+// The length of the control character or line separator at the start of `text`; 0 if there is none.
 std::size_t control_length(std::string_view text) noexcept {
     const auto byte = static_cast<unsigned char>(text.front());
     if (byte < 0x20 || byte == 0x7f) {

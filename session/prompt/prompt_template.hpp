@@ -12,7 +12,7 @@
 
 namespace agui::session {
 
-/// A value is cut to so many bytes, between two characters: enough for a name, a role or an
+/// A value is cut to this many bytes, between two characters: enough for a name, a role or an
 /// address. Longer texts belong in the request's `context`.
 inline constexpr std::size_t prompt_value_max = 1024;
 
@@ -22,7 +22,7 @@ inline constexpr std::size_t prompt_value_max = 1024;
 /// Precondition: `text` is valid UTF-8.
 [[nodiscard]] std::string prompt_value(std::string_view text);
 
-/// What the names of a template stand for. The views must outlive the call that they are passed to.
+/// The values of the names in a template. The views must outlive the call that they are passed to.
 struct prompt_values {
     std::string_view user;   ///< `user`
     std::string_view agent;  ///< `agent`
@@ -34,14 +34,15 @@ struct prompt_values {
 };
 
 /// A text with placeholders: `{{name}}`, spaces around the name allowed. `{{{{` is a literal `{{`.
-/// A placeholder becomes its value, whatever the value contains. Immutable.
+/// A placeholder becomes its value, even if that contains placeholders. Immutable.
 class prompt_template {
 public:
     /// The empty text.
     prompt_template() = default;
 
-    /// `props`: the names that may follow `forwardedProps.`. Fails as invalid_input for an unknown
-    /// name, and for a `{{` that begins no placeholder; the detail says which, and what is known.
+    /// `props` are the names that may follow `forwardedProps.`. Fails with errc::invalid_input for
+    /// an unknown name, and for a `{{` that begins no placeholder; the detail says which, and what
+    /// is known.
     [[nodiscard]] static result<prompt_template>
     parse(std::string_view text, const std::vector<std::string>& props);
 

@@ -13,16 +13,17 @@ namespace agui::session {
 /// use from any thread.
 class disk_reserve {
 public:
-    /// Enough for a removal, and for what SQLite writes around it.
+    /// Enough for a removal and the writes of SQLite around it.
     static constexpr std::size_t bytes = 4U << 20U;
 
     /// `path` names the file. Makes it, or logs a warning if there is no space for it.
     disk_reserve(std::string path, agui::logger& log);
 
-    /// Frees the reserved space. False: none was reserved, or the file cannot be deleted.
+    /// Frees the reserved space. Returns false if none was reserved, or if the file cannot be
+    /// deleted.
     [[nodiscard]] bool release() noexcept;
-    /// Reserves the space again, unless it is reserved. False: the disk has no room, or its file
-    /// system cannot reserve space.
+    /// Reserves the space again, unless it is reserved. Returns false if the disk has no room, or
+    /// if its file system cannot reserve space.
     bool restore() noexcept;
 
 private:

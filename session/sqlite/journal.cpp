@@ -19,18 +19,18 @@ namespace agui::session {
 namespace {
 
 // A file gets disk space in steps of this size: a write then changes neither its size nor its
-// extents, which costs a third less, and a full disk is met at the start of a step.
+// extents, which costs a third less, and a full disk shows at the start of a step.
 constexpr std::size_t allocated_at_once = std::size_t{1} << 20U;
-// About what a short run says.
+// About the size of a short run's log.
 constexpr std::size_t tried_bytes = 4096;
-// Above this, the memory of a record is given back.
+// Above this, the memory of a record is freed.
 constexpr std::size_t kept_record_bytes = 64U << 10U;
 
 [[noreturn]] void fail(const std::string& what) {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-// False, with errno set: not all of it could be written.
+// Returns false, with errno set, if not all of it could be written.
 bool write_all(int descriptor, std::string_view bytes, std::size_t offset) noexcept {
     while (!bytes.empty()) {
         const ssize_t written =
@@ -45,7 +45,7 @@ bool write_all(int descriptor, std::string_view bytes, std::size_t offset) noexc
     return true;
 }
 
-// False, with errno set: what was written may be lost.
+// Returns false, with errno set, if the written bytes may be lost.
 bool sync_file(int descriptor) noexcept {
     try {
         check_failpoint("journal.sync");
@@ -163,7 +163,7 @@ void journal::look_for_need() noexcept {
     needs_file_ = needs;
 }
 
-// Null: there is none.
+// Returns null if there is none.
 journal::file* journal::file_for(std::size_t bytes) noexcept {
     for (; current_ < usable_; ++current_) {
         file& found = files_[current_];
@@ -194,7 +194,7 @@ std::uint64_t journal::append(const encoded_slice& entries) noexcept {
 
 std::uint64_t journal::write_record(const encoded_slice& entries) {
     file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
-    if (to == nullptr) { // The next file may be on its way.
+    if (to == nullptr) { // The next file may be in the making.
         can_write_ = !lacks_file_;
         return 0;
     }
@@ -216,7 +216,7 @@ std::uint64_t journal::write_record(const encoded_slice& entries) {
     return is_written ? to->number : 0;
 }
 
-// Zeros, as the disk space that is allocated beyond the last record has them.
+// Writes zeros, like those in the allocated space beyond the last record.
 void journal::try_write() noexcept {
     const std::lock_guard lock(mutex_);
     bool is_written = false;
@@ -234,7 +234,7 @@ bool journal::write(file& to, std::string_view bytes) const noexcept {
     const std::size_t end = to.end + bytes.size();
     if (end > to.allocated) {
         const std::size_t wanted = std::max(end, to.end + allocated_at_once);
-        // Where the file system cannot do it, or has no room, the write finds out.
+        // If the file system cannot do it or has no room, the write fails.
         const bool is_done = ::fallocate(
                                  to.descriptor, 0, static_cast<::off_t>(to.end),
                                  static_cast<::off_t>(wanted - to.end)
@@ -247,7 +247,7 @@ bool journal::write(file& to, std::string_view bytes) const noexcept {
     if (write_all(to.descriptor, bytes, to.end)) {
         return true;
     }
-    // What there is of the record must not be taken for damage, nor be longer than the next one.
+    // The partial record must not be taken for damage, nor be longer than the next one.
     to.is_broken = ::ftruncate(to.descriptor, static_cast<::off_t>(to.end)) != 0;
     to.allocated = to.end;
     return false;
@@ -258,7 +258,8 @@ void journal::sync() {
     {
         const std::lock_guard lock(mutex_);
         for (file& held : files_) {
-            // The kernel reports a failure once: what it has dropped would seem to be synced.
+            // The kernel reports a failure once: afterwards the dropped bytes would seem to be
+            // synced.
             if (held.is_unsynced) {
                 errno = EIO;
                 fail(name_of(settings_.path, held.number));
@@ -269,7 +270,7 @@ void journal::sync() {
         }
     }
     for (const auto& [number, descriptor] : targets) {
-        // The owner alone removes files, so this one stays open.
+        // Only the owner removes files, so this one stays open.
         if (sync_file(descriptor)) {
             continue;
         }
@@ -303,7 +304,7 @@ void journal::remove_before(std::uint64_t number) noexcept {
             --current_;
             --usable_;
         }
-        remove(gone); // Without the lock, because it takes milliseconds.
+        remove(gone); // Runs without the lock, because it takes milliseconds.
     }
 }
 

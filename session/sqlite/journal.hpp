@@ -13,12 +13,12 @@
 
 namespace agui::session {
 
-/// The append-only files that hold what active runs have said and no table holds yet
+/// The append-only files with the log entries of active runs that no table holds yet
 /// (session/sqlite/FORMAT.md). A record that was written survives a killed process at once, and a
 /// power cut after sync().
 ///
-/// append() and needs_file() may be called from any thread; the rest by the owner, one call at a
-/// time.
+/// append() and needs_file() may be called from any thread, the other functions only by the owner,
+/// one call at a time.
 class journal {
 public:
     struct settings {
@@ -26,11 +26,11 @@ public:
         std::uint64_t identity = 0;
         /// A file is full when it has this many bytes; its last record may exceed that.
         std::size_t file_bytes = std::size_t{64} << 20U;
-        /// Whether new files are made to survive a power cut.
+        /// True if new files must survive a power cut.
         bool survives_power_cut = false;
     };
 
-    /// Without a file; nothing can be appended before add_file().
+    /// Starts without a file; nothing can be appended before add_file().
     explicit journal(settings options) : settings_(std::move(options)) {}
     ~journal();
     journal(const journal&) = delete;
@@ -39,13 +39,13 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return settings_.path; }
     [[nodiscard]] std::uint64_t identity() const noexcept { return settings_.identity; }
 
-    /// Writes a record. Returns the number of its file; 0: it could not be written, and nothing of
-    /// it is in a file.
+    /// Writes a record. Returns the number of its file, or 0 if it could not be written; then
+    /// nothing of it is in a file.
     [[nodiscard]] std::uint64_t append(const encoded_slice& entries) noexcept;
-    /// Whether the last append() or try_write() could write. If it lacked a file: whether one could
+    /// True if the last append() or try_write() could write or, if it lacked a file, if one could
     /// be made. Any thread.
     [[nodiscard]] bool can_write() const noexcept { return can_write_; }
-    /// Finds out whether a record could be written now.
+    /// Tests whether a record can be written.
     void try_write() noexcept;
 
     /// True if the last file is more than half full, or cannot be written.
@@ -57,23 +57,23 @@ public:
     /// Makes the file with that number and keeps it until the one before is full. Numbers must
     /// grow; nothing may rely on the file before this returns. Throws std::system_error.
     void make_file(std::uint64_t number);
-    /// Lets append() go on in the file that was made.
+    /// Lets append() continue in the new file.
     void use_file();
 
-    /// What append() has written until now, and what is not removed, survives a power cut when this
-    /// returns. Throws std::system_error; then that is uncertain for what the file holds, and this
-    /// throws until it is removed.
+    /// Makes all records that are written and not removed survive a power cut. Throws
+    /// std::system_error; then the durability of the file's records is unknown, and every sync()
+    /// throws until the file is removed.
     void sync();
 
-    /// The number of the file that is being written; 0: there is none.
+    /// The number of the file that is being written; 0 if there is none.
     [[nodiscard]] std::uint64_t current() noexcept;
     /// Removes the files with smaller numbers, except the one that is being written.
     void remove_before(std::uint64_t number) noexcept;
     /// Removes all files; nothing more may be appended.
     void remove_all() noexcept;
 
-    /// The numbers of the files of a journal with that path, in order, whatever is in them. Throws
-    /// std::system_error.
+    /// The numbers of the files of a journal with that path, in order, whatever they contain.
+    /// Throws std::system_error.
     [[nodiscard]] static std::vector<std::uint64_t> files_of(const std::string& path);
     [[nodiscard]] static std::string name_of(const std::string& path, std::uint64_t number);
 
@@ -81,7 +81,7 @@ private:
     struct file {
         std::uint64_t number = 0;
         int descriptor = -1;
-        std::size_t end = 0;       ///< Where the next record begins.
+        std::size_t end = 0;       ///< Offset of the next record.
         std::size_t allocated = 0; ///< The disk has room for this many bytes.
         journal_neighbour last;
         bool is_dirty = false;
@@ -103,7 +103,8 @@ private:
 
     mutex mutex_;
     std::deque<file> files_ AGUI_GUARDED_BY(mutex_); ///< All that exist, oldest first.
-    std::size_t usable_ AGUI_GUARDED_BY(mutex_) = 0; ///< How many of them append() may write.
+    /// The number of them that append() may write.
+    std::size_t usable_ AGUI_GUARDED_BY(mutex_) = 0;
     /// The index of the one that is being written, if it is usable.
     std::size_t current_ AGUI_GUARDED_BY(mutex_) = 0;
     bool lacks_file_ AGUI_GUARDED_BY(mutex_) = false; ///< The last make_file() failed.

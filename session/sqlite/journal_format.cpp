@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t file_magic = 0x314a4741; // "AGJ1"
 
-// What one write() puts into the page cache at once: a killed process leaves a record whole, or as
-// far as the end of one of these.
+// The unit in which one write() fills the page cache: a killed process leaves a record whole, or
+// cut at the end of such a page.
 constexpr std::size_t page_bytes = 4096;
 
 struct file_head {
@@ -36,7 +36,7 @@ static_assert(sizeof(file_head) == journal_head_bytes);
 // The head of a record. Its numbers follow, in LEB128: run, first sequence, count, and the run and
 // the bytes of the record before it. Then the entries.
 struct record_head {
-    std::uint32_t bytes; ///< Of the whole record without its padding.
+    std::uint32_t bytes; ///< Bytes of the whole record without its padding.
     std::uint32_t head_sum;
     std::uint32_t entries_sum;
 };
@@ -82,8 +82,8 @@ std::uint32_t sum_of_head(
 struct found_record {
     encoded_slice entries;
     journal_neighbour before;
-    std::size_t bytes = 0; ///< Without padding; may exceed what the file has.
-    bool is_sound = false; ///< All of it is there and intact.
+    std::size_t bytes = 0; ///< Bytes without padding; may exceed the rest of the file.
+    bool is_sound = false; ///< True if all of it is there and intact.
 };
 
 class file_reader {
@@ -159,13 +159,13 @@ private:
         return {at, std::nullopt};
     }
 
-    // Whether nothing but zeros follows.
+    // True if only zeros follow.
     bool is_blank_from(std::size_t at) const noexcept {
         return at >= bytes_.size() || bytes_.find_first_not_of('\0', at) == std::string_view::npos;
     }
 
-    // Whether what begins at `at`, and should have `bytes`, is there only as far as the end of a
-    // page, or of the file, with nothing after it: a process was writing it when it ended.
+    // True if the record at `at`, which should have `bytes`, is cut at the end of a page or of the
+    // file, with nothing after it: a process was writing it when it ended.
     bool is_cut(std::size_t at, std::size_t bytes) const noexcept {
         const std::size_t written = bytes_.find_last_not_of('\0') + 1;
         const std::size_t pages = (written + page_bytes - 1) / page_bytes * page_bytes;

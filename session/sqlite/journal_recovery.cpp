@@ -19,31 +19,30 @@ namespace agui::session {
 
 namespace {
 
-/// Makes rows of the log entries that an earlier process has left outside of them.
+/// Makes rows of the log entries that an earlier process left only in the journal.
 class log_takeover {
 public:
     /// The arguments must outlive this.
     log_takeover(sqlite_runs& runs, sqlite_log& log);
 
-    /// What was found, in the order in which each run wrote it. Entries that rows hold already are
-    /// passed over, and so are those of a run that has no log.
+    /// Takes the items in the order in which each run wrote them. Entries that rows already hold
+    /// are skipped, and so are those of a run that has no log.
     void read(const journal_item& item);
-    /// Any active run may have lost what it wrote last, up to here.
+    /// Notes that any active run may have lost its last entries up to here.
     void suspect_active();
     /// Writes the rows. A run that has lost entries is marked as damaged instead, with a warning;
-    /// it does not keep the others from being read. To be called in a transaction, whose outcome
-    /// `log` must be told.
+    /// the others can still be read. Call it in a transaction, and report the outcome to `log`.
     void write(agui::logger& logger);
 
 private:
     struct taken_run {
-        bool is_read = false;    ///< It may lack entries in rows.
-        std::uint64_t end = 0;   ///< Of its rows and of `entries`.
+        bool is_read = false;    ///< False if it may lack entries in rows.
+        std::uint64_t end = 0;   ///< End of its rows and of `entries`.
         entry_chain chain;       ///< State after the entries read so far.
-        bool has_chain = false;  ///< What comes next may continue it.
+        bool has_chain = false;  ///< The next entries may continue the chain.
         bool is_suspect = false; ///< Entries may be missing after `end`.
         bool is_damaged = false;
-        chunk_list entries; ///< Those that rows do not hold.
+        chunk_list entries; ///< Entries that rows do not hold.
     };
 
     taken_run& run_of(std::int64_t number);
@@ -80,7 +79,7 @@ void log_takeover::read(const journal_item& item) {
         return;
     }
     if (!item.is_sound) {
-        // If only its entries are damaged, it is known which they were.
+        // If only the entries are damaged, their sequences are known.
         const std::uint64_t end = item.entries.first_sequence + item.entries.count;
         run.is_suspect = run.is_suspect || item.entries.count == 0 || end > run.end + 1;
     } else if (!run.is_damaged) {
@@ -95,12 +94,13 @@ void log_takeover::suspect_active() {
     }
 }
 
-// False: entries are missing, or cannot be read.
+// Returns false if entries are missing or cannot be read.
 bool log_takeover::add(taken_run& run, const encoded_slice& entries) {
     const std::uint64_t last = entries.first_sequence + entries.count - 1;
     run.has_chain = run.has_chain || entry_chain::begins_with_whole_entry(entries.bytes);
     if (entries.count == 0 || last <= run.end) {
-        // In rows already, where a part may be missing here; what follows the rows begins a chain.
+        // The entries are already in rows, and some may be missing here; the entries after the rows
+        // begin a chain.
         run.has_chain = run.has_chain && decode(run, entries, nullptr);
         return true;
     }
@@ -115,7 +115,7 @@ bool log_takeover::add(taken_run& run, const encoded_slice& entries) {
     std::string encoded;
     run.entries.append(decoded, encoded);
     run.end = last;
-    run.is_suspect = false; // What was missing is in rows.
+    run.is_suspect = false; // The missing entries are in rows.
     return true;
 }
 
@@ -154,20 +154,20 @@ void log_takeover::write(agui::logger& logger) {
     }
 }
 
-// Nullopt: it is not there, or cannot be read.
+// Returns nullopt if the file does not exist or cannot be read.
 std::optional<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     return file.is_open() && !file.bad() ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
-// The numbers of a journal's files as the tables have them.
+// The numbers of a journal's files according to the tables.
 struct file_range {
     std::uint64_t oldest = 0;
     std::uint64_t newest = 0;
 };
 
-// False: a file of the journal is missing, cannot be read or is another one's.
+// Returns false if a file of the journal is missing, cannot be read or belongs to another journal.
 bool read_files(
     const std::string& path, const file_range& files, std::uint64_t identity, log_takeover& to
 ) {

@@ -11,10 +11,11 @@
 
 namespace agui::session {
 
-/// Brings what an earlier process has left in its journal into the tables. Repeating it does no
-/// harm. The files are removed afterwards, with those of any other journal beside this store.
+/// Copies the entries that an earlier process left in its journal into the tables. Repeating it
+/// does no harm. The files are removed afterwards, with those of any other journal beside this
+/// store.
 ///
-/// `path` is the journal's (journal::settings). Returns the number for the next file. To be called
+/// `path` is the journal's (journal::settings). Returns the number for the next file. Call it
 /// before any run begins. Throws sqlite_error.
 [[nodiscard]] std::uint64_t recover_journal(
     database& db, sqlite_runs& runs, sqlite_log& log, const std::string& path, agui::logger& logger

@@ -9,10 +9,10 @@ namespace agui::session {
 
 namespace {
 
-// Rows are written for a run each time it has said this much more: what a run takes in memory, and
-// in the journal, is bounded by it.
+// Rows are written for a run each time it has this many more bytes, which bounds its use of memory
+// and of the journal.
 constexpr std::size_t due_bytes = 256U << 10U;
-// Above this, the memory of encoded entries is given back.
+// Above this, the memory of encoded entries is freed.
 constexpr std::size_t kept_encoded_bytes = 64U << 10U;
 
 } // namespace
@@ -43,7 +43,7 @@ live_logs::outcome live_logs::append(const log_slice& slice) {
         return outcome::refused;
     }
     live_run& run = found->second;
-    // In memory first, because that can be undone.
+    // Append in memory first, because that can be undone.
     run.latest.append(slice, encoded_);
     const auto count = static_cast<std::uint32_t>(slice.ends.size());
     const std::uint64_t file =
@@ -77,7 +77,7 @@ std::optional<std::uint64_t> live_logs::end_of(std::int64_t run_number) {
 bool live_logs::read(
     std::int64_t run_number, std::uint64_t after, std::size_t limit, std::vector<log_entry>& entries
 ) {
-    // Copied, because the run and all others wait for the lock.
+    // Copy, because the run and all others wait for the lock.
     std::vector<log_chunk> chunks;
     {
         const std::lock_guard lock(mutex_);

@@ -15,8 +15,8 @@
 
 namespace agui::session {
 
-/// What active runs have said and no row of run_logs holds yet: in the journal, so that it survives
-/// the process, and in memory, so that nobody has to read the journal.
+/// The log entries of active runs that no row of run_logs holds yet. They are in the journal, to
+/// survive the process, and in memory, so that no reader needs the journal.
 ///
 /// append() may be called from any thread, everything else on the store's thread.
 class live_logs {
@@ -27,48 +27,50 @@ public:
     enum class outcome {
         refused, ///< The entries are lost (see log_observer::on_failed).
         written,
-        written_and_due ///< As written, and rows should be written for the run (take_due()).
+        written_and_due ///< Written, and rows should be written for the run (take_due()).
     };
     /// Appends entries of an open run, which must continue its log.
     [[nodiscard]] outcome append(const log_slice& slice);
 
-    /// From here on the run's entries after `end` may come. Does nothing if the run is open.
+    /// Opens the run for entries after `end`. Does nothing if it is open.
     void open(std::int64_t run_number, std::uint64_t end);
-    /// The run has ended, and its log is in rows; or it was removed.
+    /// Closes a run that was removed, or that has ended with its log in rows.
     void close(std::int64_t run_number);
 
-    /// Where an open run's log ends.
+    /// The last sequence of an open run's log; nullopt if the run is not open.
     [[nodiscard]] std::optional<std::uint64_t> end_of(std::int64_t run_number);
-    /// Appends to `entries` those that an open run has after `after`, until it holds
-    /// `limit`. False: they are damaged.
+    /// Appends the entries of an open run after `after` to `entries`, until that holds `limit`.
+    /// Returns false if they are damaged.
     [[nodiscard]] bool read(
         std::int64_t run_number, std::uint64_t after, std::size_t limit,
         std::vector<log_entry>& entries
     );
 
-    /// What an open run has that no row holds. Valid, and unchanged, until the next call for that
-    /// run; entries that come in the meantime are not in it. Null: the run is not open.
+    /// The entries of an open run that no row holds; null if the run is not open. Valid, and
+    /// unchanged, until the next call for that run; entries that are appended in the meantime are
+    /// not in it.
     [[nodiscard]] chunk_list* gather(std::int64_t run_number);
-    /// Rows hold what gather() gave, and entries up to `end` in all.
+    /// Notes that rows hold the result of gather(), and all entries up to `end`.
     void put_in_rows(std::int64_t run_number, std::uint64_t end);
 
-    /// The runs for which rows should be written; they are not given again until they have grown
-    /// by as much once more.
+    /// The runs for which rows should be written; a run is not returned again until it has grown by
+    /// as much once more.
     [[nodiscard]] std::vector<std::int64_t> take_due();
-    /// All open runs that have something that no row holds.
+    /// All open runs with entries that no row holds.
     [[nodiscard]] std::vector<std::int64_t> with_entries();
-    /// Those of them with something in files of the journal before this one.
+    /// The runs among them with entries in files of the journal before `file`.
     [[nodiscard]] std::vector<std::int64_t> with_entries_before(std::uint64_t file);
-    /// The first file of the journal that is needed; nullopt: none is.
+    /// The first file of the journal that is needed; nullopt if none is.
     [[nodiscard]] std::optional<std::uint64_t> first_file() const;
 
 private:
     struct live_run {
-        std::uint64_t end = 0;           ///< The last sequence.
-        chunk_list gathered;             ///< What gather() gave; appended to by no other thread.
-        chunk_list latest;               ///< What came after that.
-        std::size_t due_at = 0;          ///< Rows are due when `latest` has this many bytes.
-        std::uint64_t gathered_file = 0; ///< The journal's first file with any of it; 0: none.
+        std::uint64_t end = 0;  ///< The last sequence.
+        chunk_list gathered;    ///< The result of gather(); no other thread appends to it.
+        chunk_list latest;      ///< Later entries.
+        std::size_t due_at = 0; ///< Rows are due when `latest` has this many bytes.
+        /// First file of the journal with any of `gathered`; 0 if none.
+        std::uint64_t gathered_file = 0;
         std::uint64_t latest_file = 0;
     };
 
@@ -79,7 +81,7 @@ private:
     mutable mutex mutex_;
     std::unordered_map<std::int64_t, live_run> runs_ AGUI_GUARDED_BY(mutex_);
     std::vector<std::int64_t> due_ AGUI_GUARDED_BY(mutex_);
-    /// By file: how many of the numbers above name it.
+    /// Counts, for each file, the numbers above that name it.
     std::map<std::uint64_t, std::size_t> pins_ AGUI_GUARDED_BY(mutex_);
     std::string encoded_ AGUI_GUARDED_BY(mutex_);
 };

@@ -49,7 +49,7 @@ void chunk_list::append(const log_slice& slice, std::string& encoded) {
         }
         lean_append(chunks_.back().bytes, encoded);
     } catch (...) {
-        // The chain must not go on from an entry that is not in the list.
+        // The chain must not continue from an entry that is not in the list.
         chain_.restart();
         if (!chunks_.empty() && chunks_.back().count == 0) {
             chunks_.pop_back();

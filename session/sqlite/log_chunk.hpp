@@ -11,7 +11,7 @@
 
 namespace agui::session {
 
-/// The sequence of a slice's last entry; without entries, the one before first_sequence.
+/// The sequence of a slice's last entry, or the one before first_sequence if it has no entries.
 [[nodiscard]] inline std::uint64_t last_sequence(const log_slice& slice) noexcept {
     return slice.first_sequence + slice.ends.size() - 1;
 }
@@ -27,8 +27,8 @@ struct encoded_slice {
 /// Covers the bytes, their run and their sequence: bytes in the wrong place do not match either.
 [[nodiscard]] std::uint64_t checksum_of(const encoded_slice& slice) noexcept;
 
-/// Appends the slice's entries with a sequence above `after`, until it holds `limit`.
-/// False: the slice is damaged.
+/// Appends the slice's entries with a sequence above `after`, until `entries` holds `limit`.
+/// Returns false if the slice is damaged.
 [[nodiscard]] bool decode_entries(
     const encoded_slice& slice, std::uint64_t after, std::size_t limit,
     std::vector<log_entry>& entries
@@ -55,7 +55,7 @@ public:
     /// Appends the slice's entries and replaces `encoded` by the bytes that were added. The slice
     /// is not empty and continues the list. Throws std::bad_alloc, and then appends nothing.
     void append(const log_slice& slice, std::string& encoded);
-    /// Takes back what the last call of append() added; what comes next begins with a whole entry.
+    /// Undoes the last call of append(); the next one begins with a whole entry.
     void undo_append() noexcept;
     /// Appends the chunks of `next`, which begins with a whole entry, and empties it.
     void append(chunk_list&& next);
@@ -69,8 +69,8 @@ private:
     entry_chain chain_;
     std::vector<log_chunk> chunks_;
     std::size_t bytes_ = 0;
-    std::uint32_t last_count_ = 0; ///< Of the entries that append() added last,
-    std::size_t last_bytes_ = 0;   ///< and of their bytes.
+    std::uint32_t last_count_ = 0; ///< Number of the entries that append() added last,
+    std::size_t last_bytes_ = 0;   ///< and their bytes.
 };
 
 } // namespace agui::session

@@ -13,8 +13,8 @@ namespace {
 // Logs are dropped in portions, so that other calls can run in between.
 constexpr std::size_t dropped_at_once = 64;
 constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // The last log may exceed it.
-// Failed attempts have this part of what logs may take, in addition: a broken model server must not
-// displace the logs.
+// Failed attempts may take this part of the limit for logs, in addition to it: a broken model
+// server must not displace the logs.
 constexpr std::uint64_t attempts_part = 8;
 
 } // namespace
@@ -27,7 +27,7 @@ log_jobs::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) 
         if ((error.code() & 0xff) != SQLITE_CORRUPT) {
             throw;
         }
-        // The rest of the file may be sound, and what was lost is not there later either.
+        // The rest of the file may be sound, and the lost bytes will not come back.
         logger_.log(
             log_level::error, "the log of a run is damaged",
             {{"run", std::to_string(run_number)}, {"reason", error.what()}}
@@ -58,7 +58,7 @@ bool log_jobs::drop_some(const store::log_limits& limits) {
     return !runs.empty();
 }
 
-// The oldest logs, or some of them, that must be dropped so that `max_bytes` are left. Entries that
+// The oldest logs, or some of them, that must be dropped to get down to `max_bytes`. Entries that
 // are not yet in rows do not count.
 std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;

@@ -17,17 +17,17 @@ public:
     /// The arguments must outlive this.
     log_jobs(sqlite_tables& tables, agui::logger& logger) : tables_(tables), logger_(logger) {}
 
-    /// As store::read_log(). Sees everything that was durable before.
+    /// Like store::read_log(). Sees everything that was durable before.
     [[nodiscard]] result<std::vector<log_entry>>
     read(std::int64_t run_number, std::uint64_t after, std::size_t limit);
 
-    /// As store::failed_attempts().
+    /// Like store::failed_attempts().
     [[nodiscard]] std::vector<failed_attempt> attempts_of(std::int64_t run_number) {
         return tables_.attempts.of_run(run_number);
     }
 
-    /// Drops some of the logs and failed attempts beyond the limits; runs in a transaction. True:
-    /// there may be more.
+    /// Drops some of the logs and failed attempts beyond the limits; runs in a transaction. Returns
+    /// true if there may be more.
     [[nodiscard]] bool drop_some(const store::log_limits& limits);
 
 private:

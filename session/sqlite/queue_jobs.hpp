@@ -12,7 +12,7 @@
 namespace agui::session {
 
 /// The jobs on the queues of threads, executed on the store's thread, and the form in which queued
-/// messages are stored. Functions do what those of the same name in `store` do. Throws sqlite_error
+/// messages are stored. Functions do the same as those of that name in `store`. Throws sqlite_error
 /// unless stated otherwise.
 class queue_jobs {
 public:

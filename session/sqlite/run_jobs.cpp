@@ -40,7 +40,7 @@ result<begun_run> run_jobs::begin(
             return thread_has_changed();
         }
     }
-    // Before the run, so that it is the latest.
+    // Stored before the run, so that the run is the latest.
     for (const run_record& answered : change.answered) {
         if (tables_.runs.exists(thread, answered)) {
             return run_id_taken();
@@ -128,8 +128,8 @@ std::vector<lease_ptr> run_jobs::claim_orphans(std::size_t limit) {
         if (claimed.size() == limit) {
             break;
         }
-        // A run that has ended meanwhile is no orphan, which who asks for the thread's orphans
-        // sees.
+        // A run that has ended meanwhile is no orphan: the lease holder sees that when it asks for
+        // the thread's orphans.
         pass_failpoint("store.orphan_found");
         if (auto held = leases_.acquire(each.key, {})) {
             claimed.push_back(std::move(*held));

@@ -12,7 +12,7 @@
 namespace agui::session {
 
 /// The jobs on runs, executed on the store's thread: their start, their commits, and reads of their
-/// records. Functions do what those of the same name in `store` do. A read sees everything that was
+/// records. Functions do the same as those of that name in `store`. A read sees everything that was
 /// durable before. Throws sqlite_error, and std::logic_error where `store` does.
 class run_jobs {
 public:

@@ -10,7 +10,7 @@
 
 namespace agui::session {
 
-/// Access to the table of attachments. Runs on the store's thread; what writes runs in a
+/// Access to the table of attachments. Runs on the store's thread; functions that write run in a
 /// transaction. Throws sqlite_error.
 class sqlite_attachments {
 public:
@@ -21,7 +21,7 @@ public:
     void keep(const thread_key& key, const attachment& what);
     [[nodiscard]] std::optional<attachment> find(const thread_key& key, std::string_view sha256);
     void erase_of(const thread_key& key);
-    /// Erases some of those kept before `since`. False: there were none.
+    /// Erases some of those kept before `since`. Returns false if there were none.
     [[nodiscard]] bool erase_some(unix_ms since);
 
 private:

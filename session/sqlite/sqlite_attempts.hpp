@@ -8,21 +8,21 @@
 
 namespace agui::session {
 
-/// Access to the table of failed attempts. Runs on the store's thread; what writes runs in a
-/// transaction. Throws sqlite_error.
+/// Access to the table of failed attempts. Runs on the store's thread; functions that write run in
+/// a transaction. Throws sqlite_error.
 class sqlite_attempts {
 public:
     explicit sqlite_attempts(database& db);
 
     void add(const failed_attempt& attempt);
-    /// Of one run, in the order in which they were added.
+    /// The attempts of one run, in the order in which they were added.
     [[nodiscard]] std::vector<failed_attempt> of_run(std::int64_t run);
-    /// What the run's attempts take.
+    /// The bytes that the run's attempts take.
     [[nodiscard]] std::uint64_t bytes_of(std::int64_t run);
     void erase_of(std::int64_t run);
 
     /// Erases some of those made before `since` and, if `bytes_max` is not 0, some of the oldest
-    /// while all take more than that. False: there were none to erase.
+    /// while all together take more than that. Returns false if there were none to erase.
     [[nodiscard]] bool erase_some(unix_ms since, std::uint64_t bytes_max);
 
 private:

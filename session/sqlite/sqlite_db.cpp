@@ -109,7 +109,7 @@ bool statement::step() {
 }
 
 void statement::reset() noexcept {
-    // What this returns is the error of the last step, which was thrown already.
+    // This returns the error of the last step, which was thrown already.
     (void)sqlite3_reset(handle_);
     (void)sqlite3_clear_bindings(handle_);
 }

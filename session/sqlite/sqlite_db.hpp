@@ -38,7 +38,8 @@ public:
     /// Runs statements without arguments and ignores their rows.
     void execute(const std::string& sql);
 
-    /// For class `transaction`. Statements are prepared once, because transactions are frequent.
+    /// Used by class `transaction`. Statements are prepared once, because transactions are
+    /// frequent.
     void begin();
     void commit();
     /// Does nothing if SQLite has rolled back by itself.
@@ -48,7 +49,7 @@ public:
     [[nodiscard]] std::int64_t integer(const std::string& sql);
 
     [[nodiscard]] std::int64_t last_insert_id() const noexcept;
-    /// How many rows the last INSERT, UPDATE or DELETE changed.
+    /// Number of rows that the last INSERT, UPDATE or DELETE changed.
     [[nodiscard]] std::int64_t changed_rows() const noexcept;
     /// False also after an error that made SQLite roll back by itself.
     [[nodiscard]] bool in_transaction() const noexcept;
@@ -84,8 +85,8 @@ private:
     bool open_ = true;
 };
 
-/// A part of a transaction: what was written since its start is kept or undone, and the transaction
-/// goes on. One of the two must be called, unless the transaction is rolled back.
+/// A part of a transaction: the writes since its start are kept or undone, and the transaction
+/// continues. One of the two must be called, unless the transaction is rolled back.
 class savepoint {
 public:
     explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT part"); }
@@ -109,9 +110,9 @@ public:
     statement(const statement&) = delete;
     statement& operator=(const statement&) = delete;
 
-    /// The rows of one use: next() goes to the first, then to each further one; false: there are no
-    /// more. The statement can be used again once this is destroyed. Texts and blobs of a row are
-    /// valid until then or until next() is called.
+    /// The rows of one use: next() moves to the first, then to each further one, and returns false
+    /// if there are no more. The statement can be used again once this is destroyed. Texts and
+    /// blobs of a row are valid until then or until next() is called.
     class rows {
     public:
         explicit rows(statement& owner) noexcept : owner_(owner) {}

@@ -11,7 +11,7 @@ namespace agui::session {
 
 namespace {
 
-// How many runs get rows in one transaction: commits wait for a few milliseconds at most.
+// Number of runs that get rows in one transaction: commits wait for a few milliseconds at most.
 constexpr std::size_t runs_at_once = 8;
 
 } // namespace
@@ -44,7 +44,7 @@ sqlite_log::sqlite_log(
 
 bool sqlite_log::write(std::int64_t run_number, std::uint64_t end, const log_slice* slice) {
     const auto known = written_.find(run_number);
-    // Once in a transaction: what is gathered is then in its rows.
+    // Gather once in a transaction: the entries are then in its rows.
     const bool is_first = known == written_.end();
     const chunk_list* const gathered = is_first ? live_.gather(run_number) : nullptr;
     if (is_first && gathered == nullptr && !runs_.log_of(run_number)) {
@@ -62,7 +62,7 @@ bool sqlite_log::write(std::int64_t run_number, std::uint64_t end, const log_sli
         rows.append(*slice, encoded_);
         end = last_sequence(*slice);
     }
-    // First: what is staged is forgotten if anything below throws.
+    // Set this first: staged state is dropped if anything below throws.
     written_[run_number] = end;
     add_rows(run_number, rows);
     return true;
@@ -122,7 +122,7 @@ bool sqlite_log::has_upkeep() const noexcept {
 }
 
 void sqlite_log::keep_up() noexcept {
-    // One that fails must not keep the others from being done.
+    // A failed step must not block the others.
     rests_ = false;
     if (!due_.empty()) {
         attempt(&sqlite_log::write_some_rows);
@@ -160,7 +160,7 @@ void sqlite_log::add_file() {
     note_files(oldest_file_, made_file_);
     pass_failpoint("journal.made");
     journal_.use_file();
-    // A run that says little must not keep a whole file: the last two are enough for the others.
+    // A run with few entries must not keep a whole file: the last two are enough for the others.
     for (const std::int64_t run_number : live_.with_entries_before(newest_file_ - 1)) {
         due_.insert(run_number);
     }
@@ -183,7 +183,7 @@ void sqlite_log::note_files(std::uint64_t oldest, std::uint64_t newest) {
 }
 
 std::uint64_t sqlite_log::first_needed_file() noexcept {
-    // First: a run may go on in the next file meanwhile, but none in an earlier one.
+    // Read this first: meanwhile a run may continue in the next file, but none in an earlier one.
     const std::uint64_t current = journal_.current();
     return std::min(current, live_.first_file().value_or(current));
 }
@@ -254,7 +254,7 @@ std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
     if (const auto end = live_.end_of(run_number)) {
         return *end;
     }
-    // The record outlives the log: numbering continues after what was dropped.
+    // The record outlives the log: numbering continues after the dropped entries.
     const std::uint64_t end = end_of_rows(run_number);
     const auto position = runs_.log_of(run_number);
     return position ? std::max(end, position->last_sequence) : end;

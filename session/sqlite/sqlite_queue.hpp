@@ -10,8 +10,8 @@
 
 namespace agui::session {
 
-/// Access to the table of queued requests. Runs on the store's thread; what writes runs in a
-/// transaction. Throws sqlite_error.
+/// Access to the table of queued requests. Runs on the store's thread; functions that write run in
+/// a transaction. Throws sqlite_error.
 class sqlite_queue {
 public:
     explicit sqlite_queue(database& db);
@@ -21,19 +21,19 @@ public:
 
     struct size {
         std::uint64_t requests = 0;
-        std::uint64_t bytes = 0; ///< As bytes_of(queued_request).
+        std::uint64_t bytes = 0; ///< Sum of bytes_of(queued_request).
     };
     [[nodiscard]] size size_of(std::int64_t thread);
 
     /// Appends a request and returns its number; numbers rise, also after the queue was empty.
-    /// `messages` are the request's as JSON text, `bytes` their bytes_of().
+    /// `messages` are the request's messages as JSON text, `bytes` is its bytes_of().
     std::int64_t
     add(std::int64_t thread, const queued_request& request, std::string_view messages,
         std::uint64_t bytes);
-    /// False: there is no such request in the thread's queue.
+    /// Returns false if there is no such request in the thread's queue.
     [[nodiscard]] bool erase(std::int64_t thread, std::int64_t number);
     /// Erases up to `requests` of the first ones, fewer if they have more than `bytes`, but at
-    /// least one. False: there were none.
+    /// least one. Returns false if there were none.
     [[nodiscard]] bool erase_some(std::int64_t thread, std::uint64_t requests, std::uint64_t bytes);
 
     /// A request as it is in the table.
@@ -41,7 +41,7 @@ public:
         queued_request request; ///< Without its messages:
         std::string messages;   ///< they are JSON text.
     };
-    /// In the order in which they were added.
+    /// The requests in the order in which they were added.
     [[nodiscard]] std::vector<row> of_thread(std::int64_t thread);
 
 private:

@@ -68,7 +68,7 @@ bool sqlite_removal::erase_some() {
     return true;
 }
 
-// The next three erase some rows. False: there were none.
+// The next three functions erase some rows. They return false if there were none.
 
 bool sqlite_removal::erase_runs(std::int64_t thread) {
     std::vector<std::int64_t> numbers;

@@ -9,9 +9,9 @@
 
 namespace agui::session {
 
-/// How a thread is removed from the tables: first it becomes invisible (mark), then its rows are
-/// deleted, a limited number at a time, so that removing a long thread delays no other call for
-/// long. The next process can finish what a killed one left undone.
+/// Removes a thread from the tables: first it becomes invisible (mark), then its rows are deleted,
+/// a limited number at a time, so that removing a long thread delays no other call for long. The
+/// next process can finish the work of a killed one.
 ///
 /// Runs on the store's thread, in a transaction. Throws sqlite_error.
 class sqlite_removal {
@@ -20,9 +20,9 @@ public:
 
     /// Makes the thread invisible.
     void mark(std::int64_t thread);
-    /// Erases some rows of marked threads. False: none are left.
+    /// Erases some rows of marked threads. Returns false if none are left.
     [[nodiscard]] bool erase_some();
-    /// How many threads this object has marked.
+    /// Number of threads that this object has marked.
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
 private:

@@ -10,10 +10,10 @@
 
 namespace agui::session {
 
-/// Whether the log of a run can be read.
+/// The state of a run's log.
 enum class log_state {
     kept,
-    dropped, ///< By drop_logs().
+    dropped, ///< Dropped by drop_logs().
     damaged, ///< Some of its bytes are lost, so none of it is served.
 };
 
@@ -28,8 +28,8 @@ public:
     /// Returns the run's number: its own or, if that is 0, the next unused one. A run that another
     /// one answers has no log: it counts as dropped.
     std::int64_t add(std::int64_t thread, const run_record& run);
-    /// Replaces a record as described at changes::run. False: the thread has no run of that number.
-    /// A dropped log of a run that becomes active again is kept from here on.
+    /// Replaces a record as described at changes::run. Returns false if the thread has no run of
+    /// that number. A dropped log of a run that becomes active again is kept from here on.
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
     [[nodiscard]] std::optional<run_record> find(std::int64_t thread, const std::string& run_id);
@@ -49,9 +49,9 @@ public:
 
     struct log_position {
         log_state state = log_state::kept;
-        std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
+        std::uint64_t last_sequence = 0; ///< Sequence of the terminal event; 0 while active.
     };
-    /// Nullopt: no such run.
+    /// nullopt if there is no such run.
     [[nodiscard]] std::optional<log_position> log_of(std::int64_t number);
     void set_log_state(std::int64_t number, log_state state);
     /// At most `limit` runs that ended before that time and whose logs are not dropped yet, in the

@@ -257,7 +257,7 @@ void open_schema(
     db.execute("PRAGMA busy_timeout = 250");
     // One process owns the store. Without shared memory, transactions also need no lock calls.
     db.execute("PRAGMA locking_mode = EXCLUSIVE");
-    // For a new file. A transaction changes little on each of a dozen pages, but writes and
+    // Applies to a new file. A transaction changes little on each of a dozen pages, but writes and
     // checksums all of them: with 2 KB it costs a fifth less than with 4 KB; 1 KB saves no more.
     db.execute("PRAGMA page_size = 2048");
     check_owner(db);

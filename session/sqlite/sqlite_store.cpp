@@ -15,10 +15,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How much may wait while the disk is stalled and model servers fail.
+// Limit of the bytes that wait while the disk is stalled and model servers fail.
 constexpr std::size_t waiting_attempts_max = 4U << 20U;
 
-// About what an attempt on its way takes.
+// Approximate memory of an attempt that waits to be written.
 std::size_t cost_of(const failed_attempt& attempt) noexcept {
     constexpr std::size_t without_body = 512;
     return attempt.body.size() + without_body;
@@ -30,7 +30,7 @@ void warn_of_lost_attempt(agui::logger& log, std::string_view reason) {
     );
 }
 
-// Nobody waits for it.
+// A job without a waiting caller.
 class attempt_job final : public store_job {
 public:
     attempt_job(
@@ -71,7 +71,7 @@ sqlite_store::sqlite_store(const sqlite_settings& settings)
       syncs_log_(settings.durability == durability::power),
       worker_(tables_, log_, {.group_window = settings.group_window}) {}
 
-// An unready gateway gets no requests that would find out that there is room again, so look here.
+// An unready gateway gets no requests that would show that there is room again, so test it here.
 std::string sqlite_store::unavailable() const {
     if (worker_.can_write()) {
         return {};
@@ -231,7 +231,8 @@ asio::awaitable<result<std::vector<queued_request>>> sqlite_store::queued(thread
     if (!rows) {
         co_return rows.error();
     }
-    co_return queue_jobs_.read(std::move(*rows)); // Here, because parsing takes long.
+    // On the caller's thread, because parsing takes long.
+    co_return queue_jobs_.read(std::move(*rows));
 }
 
 asio::awaitable<result<bool>> sqlite_store::withdraw(thread_key key, std::int64_t number) {
@@ -343,10 +344,10 @@ asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
         removed = co_await mark_removed(key);
     }
     if (removed && *removed) {
-        // The thread is already invisible; drop_logs() retries what fails here.
+        // The thread is already invisible; drop_logs() retries failed deletions.
         (void)co_await erase_removed();
     }
-    co_await restore_reserve(); // For the next removal.
+    co_await restore_reserve(); // Reserves space for the next removal.
     co_return removed;
 }
 

@@ -110,7 +110,8 @@ private:
     log_jobs log_jobs_;
     queue_jobs queue_jobs_;
     disk_reserve reserve_;
-    std::atomic<std::size_t> waiting_attempts_{0}; ///< What attempts on their way take.
+    /// Bytes of the attempts that are being written.
+    std::atomic<std::size_t> waiting_attempts_{0};
     const std::string signing_key_;
     const bool syncs_log_;         ///< Log entries are durable once they are synced.
     bool is_closed_ = false;       ///< Used by close() only.

@@ -10,8 +10,8 @@ namespace agui::session {
 
 namespace {
 
-// Of threads that are kept in memory: those of some dozen conversations, without a part in what
-// many open streams take.
+// Limit of the threads kept in memory: some dozen conversations, and little beside the memory of
+// many open streams.
 constexpr std::size_t cached_bytes_max = 512U << 10U;
 
 std::unique_ptr<database> open_database(const sqlite_settings& settings) {
@@ -65,7 +65,7 @@ void sqlite_tables::close() noexcept {
     try {
         db->execute("UPDATE journal SET identity = NULL");
     } catch (const sqlite_error&) {
-        return; // The journal is read, and found to hold nothing new, when the store is opened.
+        return; // The next opening reads the journal and finds nothing new.
     }
     files.remove_all();
 }

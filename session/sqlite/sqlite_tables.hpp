@@ -23,11 +23,11 @@
 namespace agui::session {
 
 /// The open file and its journal, and all classes that know its tables, for code that needs several
-/// of them. Used by one thread at a time, but for what journal and live_logs allow: first the one
-/// that opens the store, then the store's.
+/// of them. Used by one thread at a time, except as journal and live_logs allow: first the thread
+/// that opens the store, then the store's thread.
 struct sqlite_tables {
-    /// Opens the file, or makes it, and takes over what an earlier process has left. Throws
-    /// sqlite_error, std::system_error and what open_schema() throws.
+    /// Opens the file, or makes it, and recovers the data that an earlier process left. Throws
+    /// sqlite_error, std::system_error and the exceptions of open_schema().
     sqlite_tables(const sqlite_settings& settings, agui::logger& logger);
 
     std::unique_ptr<database> db;
@@ -43,7 +43,7 @@ struct sqlite_tables {
     sqlite_removal removal;
     thread_cache cache;
 
-    /// Brings everything into the one file and removes the journal; keeps it if that fails.
+    /// Moves everything into the one file and removes the journal; keeps the journal if that fails.
     void close() noexcept;
 };
 

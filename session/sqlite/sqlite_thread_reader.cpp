@@ -26,11 +26,11 @@ json::object object_or_empty(std::string_view text) {
     return value && value->is_object() ? std::move(value->get_object()) : json::object();
 }
 
-// How much JSON of a long thread is read at once. It takes two or three milliseconds.
+// Bytes of JSON of a long thread that are read at once, in two or three milliseconds.
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
-// The same in rows, for short messages.
+// The same limit in rows, for short messages.
 constexpr std::uint64_t read_rows_at_once = 1000;
-// The same in links between messages.
+// The same limit in links between messages.
 constexpr std::size_t read_links_at_once = 4000;
 
 // The message itself or, if it was left out, the nearest one before it that was not.
@@ -322,7 +322,7 @@ void sqlite_thread_reader::read_links(branches_reading& what, std::size_t count)
     }
 }
 
-// Nullopt: the message cannot be read.
+// nullopt if the message cannot be read.
 const std::optional<std::string>&
 sqlite_thread_reader::id_of(branches_reading& what, node_index node, std::size_t& bytes) {
     count_work();

@@ -25,18 +25,18 @@ public:
     sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log);
 
     /// A thread that is being read. Other jobs may run between two slices; once one has removed the
-    /// thread, reading must not go on.
+    /// thread, reading must stop.
     struct reading {
         std::int64_t thread = 0;
         std::size_t message_count = 0;
-        std::vector<bool> left_out; ///< By message number; true: the message cannot be read.
+        std::vector<bool> left_out; ///< By message number; true if the message cannot be read.
         thread_record record;
     };
     /// Everything but the messages.
     [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
-    /// Reads what the thread's own row holds. Reads no message.
+    /// Reads the thread's own row. Reads no message.
     void refresh(thread_record& record, const position& at);
-    /// Continues reading for a few milliseconds. True: the record is complete.
+    /// Continues reading for a few milliseconds. Returns true once the record is complete.
     ///
     /// A message that cannot be read is left out of every branch: those after it follow the message
     /// before it. An empty activity message, which is in no branch, takes its number.
@@ -45,9 +45,10 @@ public:
     /// The pending calls of a thread that are being read.
     struct pending_reading {
         std::int64_t thread = 0;
-        std::vector<pending_call> found; ///< All; those whose message was read have details.
-        std::vector<std::size_t> order;  ///< Of `found`, by the message that made the call.
-        std::size_t next = 0;            ///< In `order`.
+        std::vector<pending_call> found; ///< All calls; those whose message was read have details.
+        /// Indexes of `found`, ordered by the message that made the call.
+        std::vector<std::size_t> order;
+        std::size_t next = 0; ///< Position in `order`.
     };
     void begin_reading(const position& at, pending_reading& what);
     /// As above.
@@ -64,7 +65,7 @@ public:
         /// readable one, as far as known), and the number of messages up to it.
         std::vector<node_index> parents;
         std::vector<std::uint32_t> depths;
-        /// The ids of messages that were read; nullopt: the message cannot be read.
+        /// The ids of messages that were read; nullopt if the message cannot be read.
         std::unordered_map<node_index, std::optional<std::string>> ids;
     };
     void begin_reading(const position& at, branches_reading& what);
@@ -79,7 +80,7 @@ public:
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
-    /// Increases `bytes` by the length of what was read.
+    /// Increases `bytes` by the length of the stored message.
     [[nodiscard]] result<message>
     read_message(std::int64_t thread, std::size_t number, std::size_t& bytes);
     void read_links(branches_reading& what, std::size_t count);

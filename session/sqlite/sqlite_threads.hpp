@@ -23,7 +23,7 @@ public:
         thread_size size;
         std::uint64_t version = 0;
         std::uint64_t event_count = 0;
-        std::uint64_t bytes = 0;  ///< Of its messages and documents.
+        std::uint64_t bytes = 0;  ///< Bytes of its messages and documents.
         document_sizes documents; ///< The documents' part of `bytes`.
     };
 
@@ -46,8 +46,8 @@ private:
         const document_texts& documents
     );
 
-    /// The largest id that was used. None is used again while a removed thread has rows with it,
-    /// nor by this process: code that reads a thread in slices knows it by its id.
+    /// The largest id that was used. An id is not reused while a removed thread has rows with it,
+    /// nor by this process: code that reads a thread in slices identifies it by its id.
     std::int64_t last_id_;
     statement find_;
     statement create_;

@@ -23,10 +23,11 @@ constexpr std::size_t gathered_bytes_max = 64U << 10U;
 // provides.
 struct log_file {
     sqlite3_file base{};
-    std::string gathered;         ///< Not written yet:
-    sqlite3_int64 begin = 0;      ///< from here on.
-    sqlite3_int64 end = 0;        ///< The end of what was written since the log was restarted.
-    sqlite3_int64 last_page = -1; ///< Where the page of a transaction's last frame will be written.
+    std::string gathered;    ///< Not written yet:
+    sqlite3_int64 begin = 0; ///< from here on.
+    sqlite3_int64 end = 0;   ///< The end of the bytes written since the log was restarted.
+    /// Offset at which the page of a transaction's last frame will be written.
+    sqlite3_int64 last_page = -1;
 
     [[nodiscard]] sqlite3_file* real() noexcept {
         return reinterpret_cast<sqlite3_file*>(this + 1);

@@ -10,7 +10,7 @@ namespace agui::session {
 /// SQLite's own file access, except for the write-ahead log: the frames of a transaction are
 /// gathered and, when the last one comes, written with one call instead of two per page. Rewrites
 /// go through at once. So COMMIT still returns only when everything it wrote is in the file, and
-/// still reports errors. (The last frame is recognised as described in SQLite's file format, "WAL
+/// still reports errors. (The last frame is recognized as described in SQLite's file format, "WAL
 /// Format".)
 ///
 /// It is passed to sqlite3_open_v2 by name; the VFS that was the default at construction does the

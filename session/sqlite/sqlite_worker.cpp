@@ -14,11 +14,11 @@ namespace agui::session {
 
 namespace {
 
-// Not what is wrong with one job or with what it reads.
+// True for failures of the disk, but not for those of one job or of its data.
 bool is_of_disk(const std::exception& error) noexcept {
     const auto* const of_database = dynamic_cast<const sqlite_error*>(&error);
     if (of_database == nullptr) {
-        return dynamic_cast<const std::system_error*>(&error) != nullptr; // From the journal.
+        return dynamic_cast<const std::system_error*>(&error) != nullptr; // Thrown by the journal.
     }
     switch (of_database->code() & 0xff) {
     case SQLITE_FULL:
@@ -141,7 +141,7 @@ void sqlite_worker::run() noexcept {
     }
 }
 
-// False: closed, and nothing is left to do.
+// Returns false if the worker is closed and nothing is left to do.
 bool sqlite_worker::take(work& next) {
     const std::lock_guard lock(mutex_);
     await_work();
@@ -165,7 +165,7 @@ void sqlite_worker::await_work() {
         wake_.wait(mutex_);
         sleeping_ = false;
     }
-    // One sync serves all that come within the window; they need not wake this thread.
+    // One sync serves all requests within the window; they need not wake this thread.
     while (!syncs_.empty() && !is_awaited() &&
            wake_.wait_until(mutex_, oldest_sync_ + settings_.group_window) ==
                std::cv_status::no_timeout) {
@@ -199,7 +199,7 @@ void sqlite_worker::carry_out(job_span& jobs) {
         pass_failpoint("store.told");
         return;
     }
-    // A single job may be at fault, or the cause may be gone.
+    // A single job may be the cause, or the cause may be gone.
     for (const auto& job : jobs) {
         if (!try_transaction(&job, 1)) {
             job->fail({errc::store_unavailable, "the store cannot be written"});
@@ -213,8 +213,7 @@ bool sqlite_worker::try_transaction(const std::unique_ptr<store_job>* first, std
         transaction all(*tables_.db);
         check_failpoint("store.begun");
         if (count == 1) {
-            // Without a savepoint, for which SQLite would copy pages: the transaction serves as
-            // one.
+            // Needs no savepoint, for which SQLite would copy pages: the transaction serves as one.
             (*first)->execute();
             check_failpoint("store.job_executed");
             if (!(*first)->succeeded()) {

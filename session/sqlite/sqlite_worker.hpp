@@ -21,12 +21,12 @@ class store_job {
 public:
     virtual ~store_job() = default;
     /// Does the work. May be called again after everything that it did was rolled back. Throws
-    /// sqlite_error; other failures are kept for complete().
+    /// sqlite_error; it keeps other failures for complete().
     virtual void execute() = 0;
-    /// False: execute() has done one slice of a read and must be called again; other jobs may run
-    /// first.
+    /// Returns false if execute() has done one slice of a read and must be called again; other jobs
+    /// may run first.
     [[nodiscard]] virtual bool is_complete() const noexcept { return true; }
-    /// False: what execute() wrote must be rolled back.
+    /// Returns false if the writes of execute() must be rolled back.
     [[nodiscard]] virtual bool succeeded() const noexcept = 0;
     /// Replaces the outcome by a failure.
     virtual void fail(failure reason) = 0;
@@ -36,9 +36,9 @@ public:
 
 /// The thread that owns the connection. Everything that is queued is written in one transaction, in
 /// the order of the calls, each job in a savepoint of its own if there are several; then the
-/// callers are notified. A transaction that fails is rolled back, and each of its jobs is tried
-/// once more, alone. A read runs after the writes that were queued before it; at most one read runs
-/// between two transactions, so that reads delay no commit for long.
+/// callers are notified. A failed transaction is rolled back, and each of its jobs is retried once,
+/// alone. A read runs after the writes that were queued before it; at most one read runs between
+/// two transactions, so that reads delay no commit for long.
 ///
 /// All public functions may be called from any thread.
 class sqlite_worker {
@@ -47,7 +47,7 @@ public:
         std::chrono::microseconds group_window;
     };
 
-    /// The arguments must outlive this; its thread alone uses the tables, but for what they allow.
+    /// The arguments must outlive this; only its thread uses the tables, except as they allow.
     sqlite_worker(sqlite_tables& tables, agui::logger& logger, settings given);
     ~sqlite_worker();
     sqlite_worker(const sqlite_worker&) = delete;
@@ -57,20 +57,20 @@ public:
     void read(std::unique_ptr<store_job> job);
 
     /// Syncs the journal and notifies `observer` that entries up to `sequence`, which are in it,
-    /// are durable, or that they are not. Everything that is to be synced within the group window
-    /// is synced together, and before any job that is queued later takes effect.
+    /// are durable, or that they are not. All entries within the group window are synced together,
+    /// and before any job that is queued later takes effect.
     void sync(std::uint64_t sequence, std::shared_ptr<log_observer> observer);
 
     /// Asks the thread to look for upkeep of the log.
     void look_for_upkeep();
 
-    /// Whether the disk took the last transaction and the last entries of the journal.
+    /// True if the disk took the last transaction and the last entries of the journal.
     [[nodiscard]] bool can_write() const noexcept;
-    /// Asks the thread to find out whether that has changed.
+    /// Asks the thread to test the disk again.
     void try_write();
 
-    /// Carries out what is queued and ends the thread. Jobs that come later fail at once, on the
-    /// caller's thread.
+    /// Carries out the queued jobs and ends the thread. Later jobs fail at once, on the caller's
+    /// thread.
     void close();
 
 private:
@@ -103,11 +103,11 @@ private:
     void failed(const std::exception& error) noexcept;
 
     sqlite_tables& tables_;
-    sqlite_log& log_; ///< Of the tables.
+    sqlite_log& log_; ///< Part of the tables.
     agui::logger& logger_;
     const settings settings_;
     bool fails_ = false;               ///< The last transaction failed; the log says so once.
-    std::atomic<bool> has_disk_{true}; ///< It took the last transaction.
+    std::atomic<bool> has_disk_{true}; ///< The disk took the last transaction.
 
     mutex mutex_;
     condition wake_;

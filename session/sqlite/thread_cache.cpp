@@ -7,7 +7,7 @@ namespace agui::session {
 
 namespace {
 
-// What a thread, a message and a call take besides their texts, about.
+// Approximate bytes of a thread, a message and a call besides their texts.
 constexpr std::size_t thread_bytes = 1024;
 constexpr std::size_t message_bytes = 512;
 constexpr std::size_t call_bytes = 256;
@@ -35,7 +35,7 @@ std::optional<thread_record> thread_cache::find(std::int64_t thread, std::uint64
 void thread_cache::keep(std::int64_t thread, const thread_record& record) {
     forget(thread);
     if (weight_of(record) > bytes_max_) {
-        return; // All others would have to go.
+        return; // It would displace all others.
     }
     entries_.push_front({thread, record, 0});
     by_thread_.insert_or_assign(thread, entries_.begin());
@@ -70,7 +70,7 @@ void thread_cache::committed() noexcept {
             apply(changed.record, *staged.change);
             weigh(changed);
         } catch (const std::exception&) {
-            drop(known->second); // Half of it may be changed.
+            drop(known->second); // The change may be half applied.
         }
     }
     staged_.clear();

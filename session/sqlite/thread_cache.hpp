@@ -11,26 +11,26 @@
 
 namespace agui::session {
 
-/// Threads as they were read, and as transactions have changed them since: the next request of a
-/// conversation does not read all of its messages again. What is found is checked against the
-/// version in the tables, so nothing depends on the cache. Bounded by the approximate bytes of the
-/// threads; those that were not used for longest go first.
+/// Threads as read, with the later changes of transactions, so that the next request of a
+/// conversation need not read all of its messages again. The version in the tables validates each
+/// hit, so nothing depends on the cache. Bounded by the approximate bytes of the threads; the least
+/// recently used go first.
 ///
 /// Runs on the store's thread.
 class thread_cache {
 public:
     explicit thread_cache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-    /// The thread with that number if it is known with that version. What no version counts (title,
-    /// times, ...) may be out of date in it.
+    /// The thread with that number if it is known with that version. Data that versions do not
+    /// cover (title, times, ...) may be stale.
     [[nodiscard]] std::optional<thread_record> find(std::int64_t thread, std::uint64_t version);
     /// Keeps a thread as it was read.
     void keep(std::int64_t thread, const thread_record& record);
-    /// For a thread that is removed.
+    /// Drops a thread that is removed.
     void forget(std::int64_t thread) noexcept;
 
-    /// The current transaction changes a thread that had that version. `change` must live until
-    /// committed() or rolled_back().
+    /// Notes that the current transaction changes a thread that had that version. `change` must
+    /// live until committed() or rolled_back().
     void stage(std::int64_t thread, std::uint64_t version, const changes& change);
     void committed() noexcept;
     void rolled_back() noexcept { staged_.clear(); }

@@ -6,8 +6,8 @@
 
 namespace agui::session {
 
-// False: the thread that is read in slices was removed, and its rows may be half deleted. `removed`
-// is how many threads had been removed when it was looked up last.
+// Returns false if the thread that is read in slices was removed, and its rows may be half deleted.
+// `removed` is the number of threads that had been removed at the last look-up.
 bool thread_jobs::is_still_there(
     const thread_key& key, std::int64_t thread, std::uint64_t& removed
 ) {

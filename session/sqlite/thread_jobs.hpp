@@ -22,7 +22,7 @@ public:
     /// A view of a thread that is being read.
     struct view_read {
         thread_key key;
-        std::optional<std::string> run_id; ///< If set, this run is looked for before the thread.
+        std::optional<std::string> run_id; ///< If set, this run is looked up before the thread.
         store::view seen;
         std::optional<sqlite_thread_reader::reading> begun;
         std::uint64_t removed = 0; ///< For is_still_there().
@@ -37,7 +37,7 @@ public:
     using pending_calls_read = part_read<sqlite_thread_reader::pending_reading>;
     using branches_read = part_read<sqlite_thread_reader::branches_reading>;
 
-    /// Reads one slice; nullopt: it was not the last. A thread only grows, so the result is the
+    /// Reads one slice; nullopt if it was not the last. A thread only grows, so the result is the
     /// thread as it was at the first slice.
     [[nodiscard]] std::optional<result<store::view>> read_slice(view_read& what);
     [[nodiscard]] std::optional<result<std::optional<std::vector<pending_call>>>>
@@ -54,8 +54,8 @@ public:
     /// `active_run_id` is not set.
     [[nodiscard]] result<thread_page> list(const thread_query& query);
 
-    /// Makes a thread invisible; sqlite_removal deletes its rows. False: there is no such thread.
-    /// Runs in a transaction.
+    /// Makes a thread invisible; sqlite_removal deletes its rows. Returns false if there is no such
+    /// thread. Runs in a transaction.
     [[nodiscard]] bool remove(const thread_key& key);
 
 private:

@@ -11,15 +11,15 @@ namespace agui::session {
 
 namespace {
 
-// What deltas share is short: a type and an id or two. With this limit, a large entry between them
-// (a state, a history) takes no more memory.
+// Deltas share little: a type and an id or two. With this limit, a large entry between them (a
+// state, a history) takes no more memory.
 constexpr std::size_t compared_bytes_max = 512;
 
 // Flags below the number of shared bytes.
 constexpr std::uint64_t has_variants = 1;
 constexpr std::uint64_t shares_more = 2;
 constexpr unsigned flag_bits = 2;
-// Shorter ones do not pay for their two lengths.
+// A shorter shared part does not pay for its two lengths.
 constexpr std::size_t least_shared_again = 4;
 
 void put_bytes(std::string& to, std::string_view bytes) {
@@ -37,7 +37,7 @@ bool take_bytes(std::string_view& bytes, std::string_view& taken) {
     return true;
 }
 
-// Eight bytes at a time: deltas agree in about a hundred.
+// Compares eight bytes at a time: deltas agree in about a hundred.
 std::size_t common_prefix(std::string_view one, std::string_view other) noexcept {
     const std::size_t end = std::min(one.size(), other.size());
     std::size_t at = 0;

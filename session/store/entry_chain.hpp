@@ -15,8 +15,8 @@ namespace agui::session {
 /// state: an object that has decoded a chain can continue to encode it.
 class entry_chain {
 public:
-    /// once: as readers of all versions of agui.db expect it. twice: an entry may share bytes after
-    /// its text, too, which halves a delta that has a time. Decoding takes both.
+    /// once: the form that readers of all versions of agui.db expect. twice: an entry may also
+    /// share bytes after its text, which halves a delta that has a time. Decoding reads both.
     enum class sharing : std::uint8_t { once, twice };
     explicit entry_chain(sharing how = sharing::once) noexcept
         : shares_twice_(how == sharing::twice) {}
@@ -24,11 +24,11 @@ public:
     /// Appends the next entry to `bytes`.
     void encode(std::string_view json, std::string_view variants, std::string& bytes);
 
-    /// Reads the next entry and removes it from the front of `bytes`. False: `bytes` do not begin
-    /// with a valid next entry; then `entry`, `bytes` and this object are unusable.
+    /// Reads the next entry and removes it from the front of `bytes`. Returns false if `bytes` does
+    /// not begin with a valid next entry; `entry`, `bytes` and this object are then unusable.
     [[nodiscard]] bool decode(std::uint64_t sequence, std::string_view& bytes, log_entry& entry);
 
-    /// The next entry will be encoded whole. Decoding needs no such call.
+    /// Makes encode() write the next entry whole. Decoding needs no such call.
     void restart() noexcept { last_.clear(); }
     /// True if the first entry in `bytes` is encoded whole, so that a chain may begin with it.
     [[nodiscard]] static bool begins_with_whole_entry(std::string_view bytes);

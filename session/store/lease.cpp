@@ -16,7 +16,7 @@ void lease::on_lost(std::function<void()> handler) {
         const std::lock_guard lock(handlers_mutex_);
         const state now = state_.load(std::memory_order_acquire);
         if (now == state::held) {
-            on_lost_.swap(handler); // What it was is destroyed without the lock.
+            on_lost_.swap(handler); // The former handler is destroyed without the lock.
             return;
         }
         if (now == state::released) {

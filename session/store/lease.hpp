@@ -17,14 +17,15 @@ namespace agui::session {
 /// it.
 [[nodiscard]] std::chrono::nanoseconds time_since_boot() noexcept;
 
-/// Until when a process may rely on its leases. Shared by all leases of a store that others use
-/// too; the store moves the end whenever it has renewed them. Any thread.
+/// The time until which a process may rely on its leases. Shared by all leases of a store that
+/// other processes also use; the store moves the end whenever it has renewed them. Safe to use from
+/// any thread.
 class lease_term {
 public:
     [[nodiscard]] bool is_over() const noexcept {
         return time_since_boot().count() >= end_.load(std::memory_order_acquire);
     }
-    /// `end` as time_since_boot().
+    /// `end` is on the scale of time_since_boot().
     void set_end(std::chrono::nanoseconds end) noexcept {
         end_.store(end.count(), std::memory_order_release);
     }
@@ -33,9 +34,9 @@ private:
     std::atomic<std::int64_t> end_{0};
 };
 
-/// A run's hold on its thread (P7), as store::acquire() gives it. Of all leases of one thread only
-/// the newest is worth anything: a store refuses what comes with another one (errc::lease_lost).
-/// Shared by its run and its store. All functions may be called from any thread.
+/// A run's hold on its thread (P7), made by store::acquire(). Only the newest lease of a thread is
+/// valid: a store refuses writes with an older one (errc::lease_lost). Shared by its run and its
+/// store. All functions may be called from any thread.
 class lease {
 public:
     /// Without a term it ends only by release or loss.
@@ -52,37 +53,37 @@ public:
     lease& operator=(const lease&) = delete;
 
     [[nodiscard]] const thread_key& key() const noexcept { return key_; }
-    /// Empty: the server itself holds the thread.
+    /// Empty if the server itself holds the thread.
     [[nodiscard]] const std::string& run_id() const noexcept { return run_id_; }
     /// Rises with each lease of the thread.
     [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
 
-    /// The store has seen, when the lease was given, that the thread has orphans.
+    /// True if the store saw orphans of the thread when it gave the lease.
     [[nodiscard]] bool found_orphans() const noexcept { return found_orphans_; }
 
     /// True until it is released or lost.
     [[nodiscard]] bool is_held() const noexcept {
         return state_.load(std::memory_order_acquire) == state::held && !is_over();
     }
-    /// Another process may hold the thread by now: nothing of the run may be written, shown or
-    /// started any more. False for one that was released before that could happen. Cheap: to be
-    /// asked after every wait.
+    /// True if another process may hold the thread by now: the run must not write, show or start
+    /// anything more. False for a lease that was released before it could be lost. Cheap: call it
+    /// after every wait.
     [[nodiscard]] bool is_lost() const noexcept {
         const state now = state_.load(std::memory_order_acquire);
         return now == state::lost || (now == state::held && is_over());
     }
 
-    /// `handler` is called once if the store finds the lease lost, on any thread, and at once if it
-    /// has. Whoever must not act on a lost lease asks is_lost() besides, because a process may wake
-    /// up long after its leases have ended.
+    /// Calls `handler` once, on any thread, when the store finds the lease lost, or at once if it
+    /// already has. Code that must not act on a lost lease also checks is_lost(), because a process
+    /// may wake up long after its leases have expired.
     void on_lost(std::function<void()> handler);
 
-    // For stores.
+    // Functions for stores.
 
-    /// False: it was released or lost before; or its term is over, and it is lost for good, which
-    /// the handler of on_lost() is not told.
+    /// Returns false if the lease was already released or lost. Also false if its term is over: the
+    /// lease is then lost for good, and the handler of on_lost() is not called.
     bool set_released() noexcept;
-    /// False: it was released or lost before.
+    /// Returns false if the lease was already released or lost.
     bool set_lost() noexcept;
 
 private:
@@ -96,7 +97,7 @@ private:
     const std::shared_ptr<const lease_term> term_;
     const bool found_orphans_;
     std::atomic<state> state_{state::held};
-    /// One for all leases, each of which takes it once or twice: a mutex in each would make every
+    /// Shared by all leases, each of which locks it once or twice: a mutex in each would make every
     /// active run larger.
     inline static mutex handlers_mutex_;
     std::function<void()> on_lost_ AGUI_GUARDED_BY(handlers_mutex_);

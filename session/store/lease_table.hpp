@@ -14,22 +14,22 @@
 
 namespace agui::session {
 
-/// Which run holds which thread (P7) in a store that only this process uses: its leases have no
-/// term. Safe to call from any thread: every call takes a lock for a short time.
+/// The runs that hold threads (P7) in a store that only this process uses: its leases have no term.
+/// Safe to call from any thread: every call takes a lock for a short time.
 class lease_table {
 public:
     /// Lets the run hold the thread. errc::thread_busy, with the holder, if the thread is held,
     /// even by the same run.
     [[nodiscard]] result<lease_ptr> acquire(const thread_key& key, const std::string& run_id);
 
-    /// Frees the thread, if the lease still holds it. Null: does nothing.
+    /// Frees the thread, if the lease still holds it. Does nothing if `held` is null.
     void release(const lease_ptr& held) noexcept;
 
-    /// The lease's run has begun. Null: does nothing.
+    /// Records that the lease's run has begun. Does nothing if `held` is null.
     void set_begun(const lease_ptr& held, std::int64_t run_number, node_index first_own_message);
 
     [[nodiscard]] std::optional<thread_holder> holder(const thread_key& key) const;
-    /// The run that holds the thread. Empty: nobody does, or the server itself.
+    /// The run that holds the thread; empty if the thread is free or the server itself holds it.
     [[nodiscard]] std::string run_of(const thread_key& key) const;
     [[nodiscard]] bool is_free(const thread_key& key) const;
 
@@ -40,13 +40,13 @@ private:
         node_index first_own_message = no_node;
     };
     mutable mutex mutex_;
-    /// Each under the key of its lease.
+    /// The keys are owned by the leases.
     std::map<std::reference_wrapper<const thread_key>, entry, std::less<thread_key>>
         holders_ AGUI_GUARDED_BY(mutex_);
     std::uint64_t last_token_ AGUI_GUARDED_BY(mutex_) = 0;
 };
 
-/// Releases the thread when the scope is left in any way, if `by` says so. What it refers to must
+/// Releases the thread when the scope is left in any way, if `by` says so. Both arguments must
 /// outlive it.
 class lease_return {
 public:

@@ -10,7 +10,7 @@
 
 namespace agui::session {
 
-/// Where a page of threads ended: the time at which its last thread was changed, and the store's
+/// The end of a page of threads: the time at which its last thread was changed, and the store's
 /// number for that thread. Pages are ordered by both, descending, so that the order of threads that
 /// were changed in the same millisecond is fixed.
 struct list_cursor {

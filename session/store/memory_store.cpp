@@ -349,7 +349,7 @@ private:
         std::erase_if(attempts_, which);
     }
 
-    // The result of `part`, called with the thread locked.
+    // Returns the result of `part`, called with the thread locked.
     template <class Part>
     auto part_of(const thread_key& key, Part part) const
         -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
@@ -361,8 +361,8 @@ private:
         return part(found->thread);
     }
 
-    // The result of `part`, called with a copy and without a lock, because it visits every message
-    // or call.
+    // Returns the result of `part`, called with a copy and without a lock, because it visits every
+    // message or call.
     template <class Part>
     auto read_copy(const thread_key& key, Part part) const
         -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
@@ -392,8 +392,8 @@ private:
         return found;
     }
 
-    // The map stays locked throughout, so that a removal of the thread happens before all of this
-    // or after all of it.
+    // The map stays locked throughout, so that a removal of the thread happens entirely before or
+    // after this.
     result<begun_run> begin_now(
         thread_key key, run_record run, const changes& change,
         std::optional<std::uint64_t> seen_version, const lease_ptr& held
@@ -504,7 +504,7 @@ private:
     std::atomic<std::int64_t> queued_count_{0};
     mutex attachments_mutex_;
     std::map<thread_key, std::map<std::string, attachment>>
-        attachments_ AGUI_GUARDED_BY(attachments_mutex_); ///< By digest.
+        attachments_ AGUI_GUARDED_BY(attachments_mutex_); ///< Attachments by digest.
     const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
     mutex attempts_mutex_; ///< Locked last.

@@ -27,13 +27,12 @@ namespace agui::session {
 /// The size of store::signing_key().
 inline constexpr std::size_t signing_key_bytes = 32;
 
-/// One event of a run's log as the store keeps it. For the few events that older protocol versions
-/// have in another form, or not at all, `variants` says what their readers get.
+/// One event of a run's log as the store keeps it. A few events have another form in older protocol
+/// versions, or none: for these, `variants` holds the form for their readers.
 struct log_entry {
     std::uint64_t sequence = 0; ///< Dense from 1 in its run.
     std::string json;
-    std::string
-        variants; ///< For older protocol versions, in a form the gateway chooses; often empty.
+    std::string variants; ///< In a form that the gateway chooses; often empty.
 };
 
 /// Learns how far a run's log is durable. Called on the store's thread or by append_log() itself,
@@ -49,7 +48,7 @@ public:
 };
 
 /// Entries appended at once: `events` holds their JSON, concatenated without separators; ends[i] is
-/// where the i-th ends.
+/// the end offset of the i-th.
 struct log_slice {
     std::int64_t run_number = 0;
     std::uint64_t first_sequence = 0;
@@ -57,66 +56,67 @@ struct log_slice {
     std::vector<std::uint32_t> ends;
     /// (index within the slice, variants) of the entries that have any, in order.
     std::vector<std::pair<std::uint32_t, std::string>> variants;
-    /// The store may keep the entries waiting for others (postgres_settings::batch).
+    /// The store may delay the entries to write them with others (postgres_settings::batch).
     bool may_wait = false;
 };
 
-/// What begin() says about the run that it has stored.
+/// The result of begin().
 struct begun_run {
     std::int64_t number = 0;
 };
 
-/// Who holds a thread.
+/// The holder of a thread.
 struct thread_holder {
-    std::string run_id;          ///< Empty: a server itself.
-    std::int64_t run_number = 0; ///< 0: the run has not begun.
-    /// How many messages the thread had when the run had begun: later ones are the run's own.
+    std::string run_id;          ///< Empty if a server itself holds the thread.
+    std::int64_t run_number = 0; ///< 0 if the run has not begun.
+    /// The number of messages when the run had begun: later ones are the run's own.
     node_index first_own_message = no_node;
-    bool is_here = false; ///< It was acquired through this store object, not by another process.
-    std::int64_t gateway = 0; ///< Of another process: peer_address::number; 0: it has none.
+    bool is_here = false;     ///< True if it was acquired through this store object.
+    std::int64_t gateway = 0; ///< peer_address::number of another process; 0 if it has none.
 };
 
-/// How a process on the same store can be asked for what it has.
+/// The address at which a process on the same store answers others.
 struct peer_address {
-    std::int64_t number = 0; ///< Given anew whenever the process has lost its leases.
-    std::string url;         ///< Empty: it cannot be asked.
-    std::string secret;      ///< Shown to the process; only what can read the store knows it.
+    std::int64_t number = 0; ///< Changes whenever the process has lost its leases.
+    std::string url;         ///< Empty if the process cannot be asked.
+    std::string secret; ///< Sent with requests to the process; only readers of the store know it.
 };
 
-/// A request in the queue of a thread that no process lets wait any more.
+/// A queued request for which no process is responsible.
 struct left_request {
     thread_key key;
     queued_request request;
 };
 
-/// What begin() and commit() store beside the change, for who holds the thread.
+/// The caller's lease of the thread, and whether commit() releases it.
 struct held_by {
-    /// The holder's lease: errc::lease_lost if it has been released or lost. Null: nothing is
-    /// checked, because the caller knows that it is alone.
+    /// The holder's lease: errc::lease_lost if it has been released or lost. If it is null, nothing
+    /// is checked, because the caller knows that it is alone.
     lease_ptr held = nullptr;
-    /// The thread is free when the call returns, even if it fails.
+    /// True if the thread is to be free when the call returns, even if it fails.
     bool releases = false;
 };
 
-/// A wish of a client that a run end, from another process.
+/// A client's request to stop a run, passed between processes.
 struct stop_request {
     thread_key key;
-    std::optional<std::string> run_id; ///< nullopt: whatever runs on the thread.
-    /// How long ago it was asked for. Without a run_id, what was received since is not meant.
+    std::optional<std::string> run_id; ///< nullopt for any run of the thread.
+    /// Time since the client asked. Without a run_id, runs received since then are not meant.
     std::chrono::milliseconds age{0};
 };
 
-/// How the last reader of a run ended: by itself, or because the server closed its connection or
-/// has ended.
+/// How the last reader of a run left: by itself, or because the server closed its connection or
+/// ended.
 enum class leaving { left, cut_off };
 
-/// What other processes on the same store want of this one. Called on the store's thread; must not
-/// block.
+/// Receives the requests of other processes on the same store. Called on the store's thread; must
+/// not block.
 class peer_handler {
 public:
     virtual ~peer_handler() = default;
     virtual void on_stop_request(const stop_request& request) noexcept = 0;
-    /// Clients read the run there. Comes again every few seconds (store::note_reader()).
+    /// Clients read the run through another process. Repeated every few seconds
+    /// (store::note_reader()).
     virtual void on_reader(const thread_key& key, const std::string& run_id) noexcept = 0;
 };
 
@@ -130,7 +130,7 @@ struct thread_summary {
     unix_ms created_at = 0;
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
-    std::string active_run_id; ///< Empty: none.
+    std::string active_run_id; ///< Empty if no run is active.
     // Set by summary() only:
     std::uint64_t bytes = 0;  ///< As in thread_record.
     document_sizes documents; ///< The documents' part of `bytes`.
@@ -140,7 +140,7 @@ struct branch_summary {
     unix_ms updated_at = 0;
     bool is_head = false;
     std::uint64_t message_count = 0;
-    std::string last_message_id; ///< Empty: it has no message.
+    std::string last_message_id; ///< Empty if the branch has no message.
 };
 
 struct thread_query {
@@ -148,21 +148,21 @@ struct thread_query {
     std::optional<std::string> agent_id;
     bool archived = false;
     std::size_t limit = 50;
-    std::string cursor; ///< The cursor from the previous page; empty: the first page.
+    std::string cursor; ///< The cursor from the previous page; empty for the first page.
 };
 
 /// Some threads of a list, the last changed first.
 struct thread_page {
     std::vector<thread_summary> threads;
-    std::string next_cursor; ///< Empty: this was the last page.
+    std::string next_cursor; ///< Empty on the last page.
 };
 
-/// Where conversations live. All functions may be called from any thread; awaitables complete on
-/// the caller's executor, which must live until the store is closed. Cancelling the caller undoes
-/// nothing: a commit that was started is carried out. What depends on input fails as a `failure`; a
-/// store that cannot read or write returns errc::store_unavailable and stays usable for later
-/// calls. A change that does not fit its thread (check_change) is a bug: std::logic_error is thrown
-/// to the caller, and nothing of the change is stored.
+/// The storage of conversations. All functions may be called from any thread; awaitables complete
+/// on the caller's executor, which must live until the store is closed. Cancelling the caller
+/// undoes nothing: a commit that was started is carried out. Errors that depend on input are
+/// returned as a `failure`; a store that cannot read or write returns errc::store_unavailable and
+/// stays usable for later calls. A change that does not fit its thread (check_change) is a bug:
+/// std::logic_error is thrown to the caller, and nothing of the change is stored.
 ///
 /// Order: calls that one coroutine makes one after the other take effect in that order. Entries
 /// given to append_log() for a run become durable in sequence, and before or together with a commit
@@ -174,24 +174,23 @@ public:
     /// Reserves the thread for a run, until release() or a commit() that releases it. At most one
     /// run of all processes holds a thread (P7): errc::thread_busy, with active_run_id and the
     /// process that has it, while it is held. With an empty id the server itself holds the thread,
-    /// and nobody is told a run id. The lease of a process that has not renewed it in time counts
-    /// no longer.
+    /// and active_run_id is empty. A lease that its process has not renewed in time has expired.
     [[nodiscard]] virtual boost::asio::awaitable<result<lease_ptr>>
     acquire(thread_key key, std::string run_id) = 0;
 
-    /// Frees the thread, if the lease still holds it. Never blocks: what another process sees may
+    /// Frees the thread, if the lease still holds it. Never blocks: other processes may see the
     /// change a moment later.
     virtual void release(const lease_ptr& held) noexcept = 0;
 
-    /// Who holds the thread, in whatever process; nullopt: nobody.
+    /// The holder of the thread, in any process; nullopt if it is free.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_holder>>>
     holder(thread_key key) = 0;
 
-    /// A copy of the thread; nullopt: there is no such thread.
+    /// A copy of the thread; nullopt if there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_record>>>
     load(thread_key key) = 0;
 
-    // Parts of a thread; nullopt: there is no such thread.
+    // Parts of a thread; nullopt if there is no such thread.
 
     /// Everything but messages, branches, calls and documents. Reads no message.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_summary>>>
@@ -202,26 +201,27 @@ public:
     /// Reads only the messages that made the calls.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) = 0;
-    /// Ordered by branch number. Reads the links between messages, and of each branch the last
-    /// message.
+    /// Ordered by branch number. Reads the links between messages, and the last message of each
+    /// branch.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
     branches(thread_key key) = 0;
 
-    /// What must be known before a run begins.
+    /// The data needed before a run begins.
     struct view {
         std::optional<run_record> run;       ///< The run with that id, if the thread has it.
-        std::optional<thread_record> thread; ///< Otherwise: as from load().
+        std::optional<thread_record> thread; ///< Set otherwise, as by load().
     };
     [[nodiscard]] virtual boost::asio::awaitable<result<view>>
     look_up(thread_key key, std::string run_id) = 0;
 
     /// Begins a run on an acquired thread: stores the run record and `change`, and creates the
-    /// thread if there is none. `seen_version` is that of the thread for which `change` was made
-    /// (thread_record::version; 0: there was no thread); without it the version is not checked.
-    /// errc::conflict: the thread has another by now, or changes::dequeued names what is not in the
-    /// queue, because it was withdrawn. errc::lease_lost: `held` is worth nothing any more.
-    /// errc::run_id_reused: the thread has a run with that id or idempotency key, or with one of
-    /// changes::answered. std::logic_error also if changes::answered does not fit (check_answered).
+    /// thread if there is none. `seen_version` is the version of the thread for which `change` was
+    /// made (thread_record::version; 0 if there was no thread); without it the version is not
+    /// checked. errc::conflict: the thread has another version by now, or changes::dequeued names a
+    /// request that has left the queue because it was withdrawn. errc::lease_lost: `held` is no
+    /// longer valid. errc::run_id_reused: the thread has a run with that id or idempotency key, or
+    /// with one of changes::answered. std::logic_error also if changes::answered does not fit
+    /// (check_answered).
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change,
         std::optional<std::uint64_t> seen_version = std::nullopt, lease_ptr held = nullptr
@@ -229,45 +229,46 @@ public:
 
     /// Stores `change`; it is durable when this returns. The entries in `log` are part of the same
     /// transaction. errc::not_found: there is no such thread, or it was removed. errc::lease_lost:
-    /// `by.held` is worth nothing any more, and nothing was stored.
+    /// `by.held` is no longer valid, and nothing was stored.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log = std::nullopt, held_by by = {}
     ) = 0;
 
     // The queue of a thread: requests whose messages wait for the thread's next run, which takes
-    // them with changes::dequeued. It does not belong to who holds the thread.
+    // them with changes::dequeued. The lease holder does not own the queue.
 
     /// Appends a request; it is durable when this returns. Returns its number. errc::not_found:
     /// there is no such thread. errc::run_id_reused: the thread, or its queue, has its runId or
     /// idempotency key. errc::queue_full: the queue would exceed `limits`.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::int64_t>>
     enqueue(thread_key key, queued_request request, queue_limits limits) = 0;
-    /// In the order in which they were queued. Empty also if there is no such thread.
+    /// The requests in the order in which they were queued. Empty also if there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<queued_request>>>
     queued(thread_key key) = 0;
-    /// Removes a request from the queue. False: it is not in it.
+    /// Removes a request from the queue. Returns false if it is not there.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
     withdraw(thread_key key, std::int64_t number) = 0;
 
-    /// Makes entries of a run that has begun, and has not ended, durable. `observer` (may be null)
-    /// learns the outcome, during this call or later; with a `held` that is worth nothing any more,
-    /// that they are lost. Cheap: it writes to a file or a queue, and may wake the store's thread.
+    /// Makes entries of an active run durable. `observer` (may be null) learns the outcome, during
+    /// this call or later. If `held` is no longer valid, it learns that they are lost. Cheap: it
+    /// writes to a file or a queue, and may wake the store's thread.
     virtual void append_log(
         const log_slice& slice, const std::shared_ptr<log_observer>& observer,
         const lease_ptr& held = nullptr
     ) = 0;
 
-    /// True: read_log() serves logs of ended runs. False: whoever writes a log must keep it.
+    /// True if read_log() serves logs of ended runs. Otherwise the writer of a log must keep it.
     [[nodiscard]] virtual bool keeps_logs() const noexcept = 0;
 
-    /// Entries with a sequence above `after`, at most `limit`, in order. Empty: there are no more.
-    /// errc::run_expired: entries are missing or damaged, or there is no such run. Of an active run
-    /// the store notices what is missing before an entry that is there, and if all are missing.
+    /// Entries with a sequence above `after`, at most `limit`, in order. Empty if there are no
+    /// more. errc::run_expired: entries are missing or damaged, or there is no such run. In the log
+    /// of an active run the store only notices entries that are missing before another one, or if
+    /// all are missing.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Keeps a failed attempt of a run until drop_logs() drops it or the thread is removed. Does
-    /// not wait, and fails nobody: what cannot be kept is lost with a warning in the log.
+    /// Keeps a failed attempt of a run until drop_logs() drops it or the thread is removed. Neither
+    /// waits nor fails: an attempt that cannot be kept is lost with a warning in the log.
     virtual void keep_attempt(failed_attempt attempt) = 0;
 
     /// The failed attempts of a run, in order; empty also if there is no such run. For programs
@@ -278,16 +279,16 @@ public:
     // Attachments: files that wait for a message of the thread, which need not exist yet. A message
     // that uses one holds its bytes itself. They are dropped with the thread, and by drop_logs().
 
-    /// Keeps an attachment; it is durable when this returns. Kept again, it has the later time.
-    /// errc::body_too_large: those of the thread would take more than `bytes_max`. With
-    /// PostgreSQL calls at the same moment may exceed it together: the sum is read without a lock.
+    /// Keeps an attachment; it is durable when this returns. Keeping it again updates its time.
+    /// errc::body_too_large: the attachments of the thread would take more than `bytes_max`. With
+    /// PostgreSQL, concurrent calls may exceed it together, because the sum is read without a lock.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) = 0;
-    /// nullopt: the thread has no attachment with that digest.
+    /// nullopt if the thread has no attachment with that digest.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<attachment>>>
     find_attachment(thread_key key, std::string sha256) = 0;
 
-    // Run records; nullopt: there is no such run or thread.
+    // Run records; nullopt if there is no such run or thread.
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) = 0;
@@ -301,28 +302,29 @@ public:
     /// errc::invalid_input: the cursor is not one that a page returned.
     [[nodiscard]] virtual boost::asio::awaitable<result<thread_page>> list(thread_query query) = 0;
 
-    /// Session events with a sequence above `after`, at most `limit`, in order. Empty: there are
-    /// no more, or there is no such thread.
+    /// Session events with a sequence above `after`, at most `limit`, in order. Empty if there are
+    /// no more, or if there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
     /// Removes the thread with its queue, runs, logs, failed attempts, attachments and session
-    /// events; also the attachments of a thread that there is not. False: there was no such thread.
+    /// events; also attachments kept for a thread that does not exist. Returns false if there was
+    /// no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, its process has
     /// lost its lease, or its end could not be stored.
     struct orphan {
         run_record run;
-        std::uint64_t last_sequence = 0; ///< Of its log.
+        std::uint64_t last_sequence = 0; ///< Last sequence of its log.
     };
     /// The orphans of a thread, in the order in which they began. The caller holds the thread and
     /// must end them. errc::lease_lost.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held
     ) = 0;
     /// Threads that have orphans and are not held, at most `limit` of them, each acquired for the
-    /// server itself: the caller must end the orphans and release the thread. Of several processes
-    /// that ask at once, one gets it. Empty: there are none (at the moment).
+    /// server itself: the caller must end the orphans and release the thread. If several processes
+    /// ask at once, one gets each thread. Empty if there are none at the moment.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<lease_ptr>>>
     claim_orphans(std::size_t limit) = 0;
 
@@ -334,76 +336,78 @@ public:
 
     // Other processes on the same store.
 
-    /// True: there may be some, so that a run which is active, but not here, may be elsewhere. The
-    /// rest of these calls is for such a store; others do nothing for them.
+    /// True if other processes may use the store, so that an active run which is not here may be in
+    /// one of them. The calls below are for such a store; on others they do nothing.
     [[nodiscard]] virtual bool is_shared() const noexcept { return false; }
-    /// Requests in queues whose processes have ended or lost their leases, at most `limit` of them,
-    /// the oldest first. From here on this process lets them wait: of several that ask at once, one
-    /// gets each. Also those that this process is to let wait by now, but for the `known` numbers:
-    /// it has failed to. To be called after claim_orphans(), which finds out which processes are
-    /// gone.
+    /// Claims queued requests whose processes have ended or lost their leases, at most `limit` of
+    /// them, the oldest first. This process is then responsible for them; if several ask at once,
+    /// one gets each. Also returns requests that are recorded as this process's own but are not
+    /// among the `known` numbers: it failed to handle them. Call it after claim_orphans(), which
+    /// finds out which processes are gone.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<left_request>>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit);
-    /// From here on this process lets the request wait that `from` did (queued_request::gateway).
-    /// False: by now another one does, or it is not in the queue any more.
+    /// Makes this process responsible for a request of the process `from`
+    /// (queued_request::gateway). Returns false if another process has taken it over, or if it has
+    /// left the queue.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
     take_over_queued(std::int64_t number, std::int64_t from);
-    /// Leaves a request in its queue to other processes (claim_queued()), because this one is to
-    /// end.
+    /// Leaves a request in its queue to other processes (claim_queued()), because this one is about
+    /// to end.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> leave_queued(std::int64_t number);
-    /// Null: nobody is told any more, and no call is under way when this returns. To be set before
-    /// the first run.
+    /// Sets the handler, before the first run. With null the calls stop, and none is under way when
+    /// this returns.
     virtual void set_peer_handler(peer_handler* handler) { (void)handler; }
-    /// Tells every other process within a second or so: for those that cannot be asked themselves.
+    /// Tells every other process within a second or so, for those that cannot be asked directly.
     /// Returns once the store has the request, not once it has taken effect.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> request_stop(stop_request request);
     /// Tells the others in the same way that clients read a run through this process, so that it
-    /// does not end for lack of readers. To be called every few seconds.
+    /// does not end for lack of readers. Call it every few seconds.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     note_reader(thread_key key, std::string run_id);
 
-    /// The number of this process; 0: it has none at the moment, or processes have none.
+    /// The number of this process; 0 if it has none at the moment, or if processes have none.
     [[nodiscard]] virtual std::int64_t gateway_number() const noexcept { return 0; }
-    /// Where other processes can ask this one, also under the numbers that it gets later. Once it
-    /// returns, they know. If it fails, they know with the next number.
+    /// Announces to other processes where they can ask this one, also under the numbers that it
+    /// gets later. They know it once this returns; if it fails, they know it with the next number.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     announce(std::string url, std::string secret);
-    /// Nullopt: that process cannot be asked, or has not renewed its leases in time.
+    /// nullopt if that process cannot be asked, or has not renewed its leases in time.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<peer_address>>>
     find_gateway(std::int64_t number);
-    /// All others that have renewed their leases in time, those without a URL too.
+    /// All other processes that have renewed their leases in time, including those without a URL.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<peer_address>>>
     other_gateways();
-    /// The IP address of this machine on the way to the store's server. Empty: the way is not TCP.
+    /// The IP address of this machine on connections to the store's server; empty if they do not
+    /// use TCP.
     [[nodiscard]] virtual std::string local_address() const { return {}; }
 
     /// 32 random bytes, made once with the store and kept with it: every process on it has the same
     /// ones. For signatures; they never leave the process.
     [[nodiscard]] virtual std::string_view signing_key() const noexcept = 0;
 
-    /// Why the store cannot be used at the moment, in a few words that anybody may read: they name
-    /// no server. Empty: it can. A store that is written only when somebody asks tries again after
-    /// each such call.
+    /// The reason why the store cannot be used at the moment, or empty if it can. It is a few words
+    /// that any client may read: they name no server. A store that writes only on request tries a
+    /// write with each such call.
     [[nodiscard]] virtual std::string unavailable() const { return {}; }
 
-    /// The password with which connections to a server are made from here on; those that there are
-    /// stay. A store without a server ignores it. Any thread.
+    /// Sets the password for new connections to a server; existing ones stay. A store without a
+    /// server ignores it. Safe to call from any thread.
     virtual void use_password(std::string /*password*/) {} // NOLINT(*-value-param): for overrides.
 
-    /// Which logs of ended runs, failed attempts and attachments drop_logs() keeps.
+    /// The limits that drop_logs() applies to logs of ended runs, failed attempts and attachments.
     struct log_limits {
         /// Logs of runs that ended earlier are dropped, and attempts that were made earlier.
         unix_ms ended_since = 0;
         unix_ms attached_since = 0; ///< Attachments that were kept earlier are dropped.
         /// Then the oldest are dropped until the logs take about this much, and the attempts an
-        /// eighth of it; 0: no limit.
+        /// eighth of it; 0 for no limit.
         std::uint64_t max_bytes = 0;
     };
     /// Drops logs of ended runs, failed attempts and attachments. The runs' records stay. A store
     /// that drops logs by whole days may keep them for a day longer.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
-    /// Writes what is queued and ends the store's thread, if it has one. May be repeated; no other
+    /// Writes the queued data and ends the store's thread, if it has one. May be repeated; no other
     /// call may follow.
     virtual void close() = 0;
 };
@@ -412,18 +416,18 @@ public:
 /// last 256 failed attempts (4 MB).
 [[nodiscard]] std::unique_ptr<store> make_memory_store();
 
-/// What a commit survives. relaxed and process: a killed process. power: also a power cut.
+/// The failures that a commit survives. relaxed and process: a killed process. power: also a power
+/// cut.
 enum class durability { relaxed, process, power };
 
 struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
-    /// With durability::power, log entries wait at most this long for others, with which they are
-    /// synced.
+    /// With durability::power, log entries wait at most this long to be synced with others.
     std::chrono::microseconds group_window{1000};
     /// The size of a journal file (session/sqlite/FORMAT.md).
     std::size_t journal_file_bytes = std::size_t{64} << 20U;
-    /// For failures and damage; null: no log. Must outlive the store.
+    /// Receives failures and damage; may be null. Must outlive the store.
     agui::logger* logger = nullptr;
 };
 
@@ -436,21 +440,22 @@ struct sqlite_settings {
 struct postgres_settings {
     /// libpq's URL or its `key=value` form. May hold a password; it is not logged.
     std::string url;
-    std::string password{}; ///< Goes before one in the URLs; empty: theirs, or libpq's own ways.
-    std::size_t pool = 8;   ///< Connections at most.
-    bool prepared = true;   ///< False for poolers that do not keep prepared statements.
-    /// Slices that may wait (log_slice::may_wait) are written once in that time, those of all runs
-    /// together. The first of a run after a pause of ten times as long, or after a commit, is
-    /// written at once. 0: none waits.
+    /// Overrides one in the URLs. If empty, theirs or libpq's sources apply.
+    std::string password{};
+    std::size_t pool = 8; ///< Connections at most.
+    bool prepared = true; ///< False for poolers that do not keep prepared statements.
+    /// Interval at which slices that may wait (log_slice::may_wait) are written, those of all runs
+    /// together. A run's first slice after a commit, or after a pause of ten intervals, is written
+    /// at once. With 0, none waits.
     std::chrono::milliseconds batch{25};
     /// power and process: commits and log entries are durable as the server's settings say, at
     /// least on its disk. relaxed: a crash of the server may lose the last log entries, not
     /// commits.
     session::durability durability = session::durability::power;
-    /// After how long without a sign of this process others take over its runs. It renews its
+    /// Time without a renewal after which other processes take over this one's runs. It renews its
     /// leases three times in that time. At least 100 ms.
     std::chrono::milliseconds lease{30'000};
-    /// How long a call waits while the server is away.
+    /// The longest wait of a call while the server is away.
     std::chrono::milliseconds store_wait{10'000};
     agui::logger* logger = nullptr;                 ///< As above.
     const agui::clock* own_clock = &system_clock(); ///< Clock of the caller's times.
@@ -460,7 +465,7 @@ struct postgres_settings {
 /// thread of its own. Any number of processes may use the same database: see acquire(). The schema
 /// is created, or migrated to this version's. Throws std::runtime_error, with a reason for the
 /// operator, if the server cannot be used within store_wait, or the schema is too new. Destroying
-/// or closing it may take as long, if the server is away.
+/// or closing it may take as long as store_wait, if the server is away.
 [[nodiscard]] std::unique_ptr<store> make_postgres_store(const postgres_settings& settings);
 
 } // namespace agui::session

@@ -8,13 +8,13 @@
 
 namespace agui::session {
 
-// The parts of a thread that store serves, from the whole thread.
+// The parts of a thread that `store` serves, made from the whole thread.
 
-/// As store::summary(), but without the run that holds the thread.
+/// Like store::summary(), but without the run that holds the thread.
 [[nodiscard]] thread_summary summary_of(const thread_record& thread);
-/// As store::pending_calls().
+/// Like store::pending_calls().
 [[nodiscard]] std::vector<pending_call> pending_calls_of(const thread_record& thread);
-/// As store::branches().
+/// Like store::branches().
 [[nodiscard]] std::vector<branch_summary> branches_of(const thread_record& thread);
 
 } // namespace agui::session

@@ -17,11 +17,11 @@ namespace agui::translator {
 namespace {
 
 constexpr std::string_view own_version = "1.1";
-// How old the last timestamp may be, in milliseconds, until a delta carries one.
+// Age of the last timestamp, in milliseconds, from which a delta carries one.
 constexpr unix_ms stamp_interval = 1000;
-// The longest text of one delta: a reader with a small buffer gets on with a long answer.
+// The longest text of one delta, so that a reader with a small buffer progresses in a long answer.
 constexpr std::size_t delta_bytes_max = 65'536;
-// Room in an event for what is not messages: type, time and ids.
+// Room in an event for its type, time and ids.
 constexpr std::size_t envelope_bytes_max = 64U << 10U;
 
 void add_usage(event_writer& writer, std::string_view usage) {
@@ -54,8 +54,8 @@ std::string object(std::initializer_list<text_member> members) {
     return out;
 }
 
-/// Stops that a peer without the `cancelled` outcome may take for a normal end. Of all others it
-/// must learn that the answer is incomplete.
+/// Stops that a peer without the `cancelled` outcome may take for a normal end. After all others it
+/// must know that the answer is incomplete.
 bool may_look_finished(runner::stop_reason reason) {
     return reason == runner::stop_reason::cancelled || reason == runner::stop_reason::aborted ||
            reason == runner::stop_reason::superseded ||
@@ -94,7 +94,7 @@ void agui_translator::start(const run_opening& opening) {
 void agui_translator::resume(const run_opening& opening, const open_brackets& left) {
     set_started(opening);
     for (auto one = left.open().rbegin(); one != left.open().rend(); ++one) {
-        // No timestamp: the time at which the stream was broken off is unknown.
+        // No timestamp, because the time of the interruption is unknown.
         writer_.begin(one->end_type);
         writer_.member(one->id_key, std::string_view(one->id));
         send();
@@ -164,7 +164,9 @@ void agui_translator::earlier_result(const session::message& result) {
 void agui_translator::state(const json_text& snapshot) {
     BOOST_ASSERT(started_ && !finished_);
     if (snapshot.view().size() > event_bytes_max - envelope_bytes_max) {
-        return; // Stored before states were limited. Without the event a client keeps its own.
+        // Such a state was stored by a version without the limit. Without the event a client keeps
+        // its own state.
+        return;
     }
     begin(writer_, "STATE_SNAPSHOT");
     writer_.raw_member("snapshot", snapshot.view());
@@ -242,9 +244,9 @@ void agui_translator::on(const runner::call_executing& event) {
 }
 
 void agui_translator::on(const runner::call_result& event) {
-    // Every call of the turn is closed before the first result, in the order of the calls: a client
+    // All calls of the turn are closed before the first result, in the order of the calls: a client
     // may execute its own calls from their END on, and a result inside an open call breaks the
-    // order. Results then come in the order in which the tools finish.
+    // order. Results then follow in the order in which the tools finish.
     close_all();
     if (event.failed) {
         send_custom(custom_tool_failed, object({{"toolCallId", event.call_id}}));
@@ -491,7 +493,7 @@ void agui_translator::limit(boost::json::array& messages) const {
     limit_messages(messages, event_bytes_max - envelope_bytes_max, link);
 }
 
-/// The content of a tool message, in the same way.
+/// Shortens the content of a tool message in the same way.
 boost::json::value agui_translator::limited(const session::content& content) const {
     boost::json::object message{{"role", "tool"}};
     if (const auto* text = std::get_if<std::string>(&content)) {
@@ -511,7 +513,7 @@ void agui_translator::send_text(
         send(writer_.delta(type, "messageId", message_id, text));
         return;
     }
-    // The timestamp comes last, so that the log stores what comes before the text only once.
+    // The timestamp comes last, so that the log stores the part before the text only once.
     stamped_ = now_;
     writer_.begin(type);
     writer_.member("messageId", message_id);

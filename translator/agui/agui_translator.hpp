@@ -20,7 +20,8 @@ namespace agui::translator {
 /// One AG-UI event, ready to be framed. The views are valid during the call of the sink only.
 struct wire_event {
     std::string_view json; ///< AG-UI 1.1.
-    /// What readers of an older projection get instead. nullopt: the same; an empty view: no event.
+    /// The form for readers of an older projection: nullopt if it is the same, an empty view if
+    /// there is no event.
     std::optional<std::string_view> v1_0;
     std::optional<std::string_view> undeclared;
     bool terminal = false;
@@ -36,10 +37,11 @@ public:
 struct translator_settings {
     enum class usage_detail { full, totals, off };
     usage_detail usage = usage_detail::full; ///< `totals` leaves provider and model out.
-    /// The URL of a part that a snapshot leaves out, by its digest; empty: there is none.
+    /// Returns the URL of a part that a snapshot leaves out, by its digest. Returns an empty text,
+    /// or is itself empty, if there is none.
     std::function<std::string(std::string_view sha256, unix_ms now)> part_link = {};
-    /// Called with the type of an event whose `undeclared` form leaves parts of its content out;
-    /// empty: nobody wants to know.
+    /// Called with the type of an event whose `undeclared` form leaves out parts of its content.
+    /// May be empty.
     std::function<void(std::string_view type)> on_loss = {};
 };
 
@@ -47,24 +49,24 @@ struct translator_settings {
 struct run_opening {
     std::string_view thread_id;
     std::string_view run_id;
-    std::string_view parent_run_id; ///< Empty: absent.
+    std::string_view parent_run_id; ///< Empty if absent.
 };
 
 /// The only writer of AG-UI events: a state machine from runner events to wire events that ensures
-/// P1 and P2 by itself. In whatever order events come, everything that is open, calls too, is
-/// closed before an event that it must not enclose and before the terminal. Pure: no clock (the
+/// P1 and P2 by itself. Whatever the order of events, all open texts, reasoning and calls are
+/// closed before an event that they must not enclose and before the terminal. Pure: no clock (the
 /// caller sets the time), no I/O. One object per run, used by one thread at a time; the sink must
 /// outlive it.
 ///
 /// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens
 /// its messageId (S9). Calls: opened with the turn's message as parentMessageId. A call has one
-/// START and one END and is never reopened, because a page acts on TOOL_CALL_END. Neither text nor
-/// reasoning nor another call closes it: call_ended, turn_ended and a result do. Reasoning:
+/// START and one END and is never reopened, because a page acts on TOOL_CALL_END. It is closed by
+/// call_ended, turn_ended and a result, but not by text, reasoning or another call. Reasoning:
 /// REASONING_START, REASONING_MESSAGE_START (role "reasoning"), …, both ends, before a text or a
 /// call begins. Segment of a reply: CUSTOM `agui-gateway.chat.segment` {"messageId","segment"};
-/// closes nothing. No empty deltas, no nulls of ours.
+/// closes nothing. Writes no empty deltas, and no nulls except in passed-on values.
 ///
-/// Server calls, of which AG-UI says nothing but the result: CUSTOM `agui-gateway.tool.started`
+/// Server calls, for which AG-UI defines only the result: CUSTOM `agui-gateway.tool.started`
 /// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `agui-gateway.tool.failed`
 /// {"toolCallId"} before the result of one that failed.
 ///
@@ -80,25 +82,25 @@ class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);
 
-    /// The timestamp of later events. Deltas carry none, which would be a cost for each token,
-    /// except for one of text or reasoning if no event has had one for a second.
+    /// The timestamp of later events. Deltas carry none, to save its cost for each token, except
+    /// that a text or reasoning delta has one if no event had one for a second.
     void set_time(unix_ms now) noexcept { now_ = now; }
 
     void start(const run_opening& opening);
-    /// Instead of start(): continues a stream that was broken off. Closes what it left open,
+    /// Instead of start(): continues an interrupted stream. Closes everything that it left open,
     /// innermost first.
     void resume(const run_opening& opening, const open_brackets& left);
-    /// Right after one of these: TOOL_CALL_RESULT of a call that an earlier run has left and nobody
-    /// can answer any more, for a client that does not know so. Without `role`, as a result that
-    /// this run has not made.
+    /// To be called right after start() or resume(): TOOL_CALL_RESULT for a call of an earlier run
+    /// that can never be answered, for a client that does not know it. Has no `role`, because this
+    /// run has not made the result.
     void earlier_result(const session::message& result);
     void translate(const runner::runner_event& event);
-    /// Closes what is open and writes the terminal. Later calls of translate() and finish() do
+    /// Closes everything open and writes the terminal. Later calls of translate() and finish() do
     /// nothing.
     void finish(const runner::run_end& end);
-    /// Instead of finish(), for a run that could not begin: RUN_ERROR.
+    /// Instead of finish(): writes RUN_ERROR for a run that could not begin.
     void fail(std::string_view code, std::string_view message);
-    /// STATE_SNAPSHOT, for history streams.
+    /// Writes STATE_SNAPSHOT, for history streams.
     void state(const json_text& snapshot);
 
     /// Calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
@@ -151,8 +153,8 @@ private:
     unix_ms stamped_ = 0; ///< The timestamp of the last event that has one.
     std::string thread_id_;
     std::string run_id_;
-    std::string open_text_;      ///< The messageId; empty: none is open.
-    std::string open_reasoning_; ///< The same.
+    std::string open_text_;      ///< The messageId. Empty if no text is open.
+    std::string open_reasoning_; ///< The same for reasoning.
     std::vector<std::string> open_calls_;
     bool started_ = false;
     bool finished_ = false;

@@ -17,10 +17,10 @@ namespace agui::translator {
 class canonical_writer {
 public:
     void begin_object();
-    /// To be called before each member's value. False: a member of that name was dropped before,
-    /// and duplicate() names it. Other duplicates are found at the end of the object.
+    /// To be called before each member's value. Returns false if a member of that name was dropped
+    /// before; duplicate() then names it. Other duplicates are found at the end of the object.
     [[nodiscard]] bool key(std::string_view name);
-    /// False: two members have the same name, and duplicate() names them.
+    /// Returns false if two members have the same name; duplicate() then names them.
     [[nodiscard]] bool end_object();
     void begin_array();
     void end_array();
@@ -30,13 +30,13 @@ public:
     void number(double number);          ///< Must be finite.
     void literal(std::string_view word); ///< true, false or null.
 
-    /// Removes the member that was written last. Its name still counts as used.
+    /// Removes the last written member. Its name still counts as used.
     void drop_member();
 
     /// The duplicate member's name as JSON.
     [[nodiscard]] const std::string& duplicate() const noexcept { return duplicate_; }
-    /// Where in the document the writer is: `messages[2].id`. In an array, this is the next
-    /// element.
+    /// The writer's position in the document, such as `messages[2].id`. In an array, the position
+    /// of the next element.
     [[nodiscard]] std::string path() const;
     /// The number of open objects and arrays.
     [[nodiscard]] std::size_t depth() const noexcept { return frames_.size(); }
@@ -55,10 +55,10 @@ private:
     };
     struct frame {
         bool is_object;
-        std::uint32_t begin;      ///< Of its text.
-        std::size_t first_member; ///< In members_.
-        std::size_t count = 0;    ///< Of an array: elements begun.
-        std::string key;          ///< Of an object: of the member that is being written, decoded.
+        std::uint32_t begin;      ///< Offset of its text.
+        std::size_t first_member; ///< Index in members_.
+        std::size_t count = 0;    ///< For an array: number of elements begun.
+        std::string key;          ///< For an object: decoded key of the current member.
         text_set dropped = {};
     };
 
@@ -73,7 +73,7 @@ private:
     void sort_members(const frame& of);
 
     std::string text_;
-    std::vector<member> members_; ///< Of all open objects, innermost last.
+    std::vector<member> members_; ///< Members of all open objects, innermost last.
     std::vector<frame> frames_;
     std::string duplicate_;
 };

@@ -4,15 +4,15 @@
 
 namespace agui::translator {
 
-// The names of the CUSTOM events that this server makes up. The protocol asks for a vendor's
-// prefix; logs that were stored by an earlier version have the names without it.
+// The names of this server's own CUSTOM events. The protocol asks for a vendor prefix; logs stored
+// by earlier versions have the names without it.
 inline constexpr std::string_view custom_prefix = "agui-gateway.";
 inline constexpr std::string_view custom_run_stopped = "agui-gateway.run.stopped";
 inline constexpr std::string_view custom_tool_started = "agui-gateway.tool.started";
 inline constexpr std::string_view custom_tool_failed = "agui-gateway.tool.failed";
 inline constexpr std::string_view custom_chat_segment = "agui-gateway.chat.segment";
 
-/// True if an event with this name, also one from an earlier version's log, is the one of ours.
+/// Returns true if `name` is `ours`, with or without the prefix.
 [[nodiscard]] constexpr bool is_custom(std::string_view name, std::string_view ours) noexcept {
     return name == ours || name == ours.substr(custom_prefix.size());
 }

@@ -10,7 +10,7 @@
 namespace agui::translator {
 namespace {
 
-// In a delta event: what is between its id and its text, and where its type begins.
+// The part of a delta event between its id and its text, and the offset of its type.
 constexpr std::string_view after_id = R"(","delta":)";
 constexpr std::size_t type_begin = std::string_view(R"({"type":")").size();
 
@@ -107,7 +107,7 @@ void event_writer::begin_delta(
     runner::append_json_string(buffer_, id);
     const bool as_it_is = buffer_.size() == delta_id_ + id.size() + 1;
     append_key("delta");
-    // Of an id with escapes the written form would be compared with the plain one.
+    // With escapes, the written id would differ from the plain one in the comparison.
     delta_begin_ = as_it_is ? buffer_.size() : 0;
 }
 

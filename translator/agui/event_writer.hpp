@@ -9,12 +9,12 @@
 
 namespace agui::translator {
 
-/// Appends a JSON value in one line. Integers stay integers. Infinity and NaN, for which JSON has
-/// no form, become null.
+/// Appends a JSON value in one line. Integers stay integers. Infinity and NaN, which JSON cannot
+/// express, become null.
 void append_json(std::string& out, const boost::json::value& value);
 
-/// Writes one event object at a time into a buffer that is reused: `{"type":…`, then the members in
-/// the order of the calls. Allocates nothing once the buffer has grown.
+/// Writes one event object at a time into a reused buffer: `{"type":…`, then the members in the
+/// order of the calls. Allocates nothing once the buffer has grown.
 class event_writer {
 public:
     /// Starts over: `{"type":"<type>"`.
@@ -28,8 +28,8 @@ public:
     [[nodiscard]] std::string_view end();
 
     /// A whole event `{"type":…,"<id_key>":…,"delta":…}`; the view is valid until the next begin()
-    /// or delta(). If it directly follows one of the same type and id, only its text is written. A
-    /// type always has the same id_key.
+    /// or delta(). After a delta of the same type and id, only its text is rewritten. A type always
+    /// has the same id_key.
     [[nodiscard]] std::string_view delta(
         std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
     );
@@ -39,9 +39,9 @@ private:
     void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
 
     std::string buffer_;
-    /// Where in the buffer the value of `delta` begins; 0: there is no delta that can be reused.
+    /// Offset of the value of `delta` in the buffer; 0 if there is no reusable delta.
     std::size_t delta_begin_ = 0;
-    std::size_t delta_id_ = 0; ///< Where its id begins.
+    std::size_t delta_id_ = 0; ///< Offset of its id.
 };
 
 } // namespace agui::translator

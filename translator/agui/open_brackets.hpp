@@ -8,13 +8,13 @@
 
 namespace agui::translator {
 
-/// What a stream that was broken off has started and not ended: texts, calls, reasoning. Takes the
-/// events in order; an object that is no such event changes nothing.
+/// The texts, calls and reasoning that an interrupted stream has started and not ended. Takes the
+/// events in order; other objects change nothing.
 class open_brackets {
 public:
     struct bracket {
         std::string_view end_type; ///< The type of the event that ends it.
-        std::string_view id_key;   ///< The member of that event that holds the id.
+        std::string_view id_key;   ///< The member of that event with the id.
         std::string id;
     };
 

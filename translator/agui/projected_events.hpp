@@ -9,7 +9,7 @@
 
 namespace agui::translator {
 
-/// Collects events in the form in which readers of one projection get them.
+/// Collects events in the form for readers of one projection.
 class projected_events final : public wire_sink {
 public:
     explicit projected_events(projection form) noexcept : form_(form) {}

@@ -25,7 +25,7 @@ result<projection> choose_projection(const std::optional<std::string_view>& decl
     const std::size_t dot = declared->find('.');
     if (dot == std::string_view::npos || !is_number(declared->substr(0, dot)) ||
         !is_number(declared->substr(dot + 1))) {
-        return projection::v1_1; // A version that cannot be read is treated as newer (S2).
+        return projection::v1_1; // An unparsable version is treated as newer (S2).
     }
     const std::string_view major = without_zeros(declared->substr(0, dot));
     if (major.empty()) {

@@ -7,12 +7,13 @@
 
 namespace agui::translator {
 
-/// The form of events that a reader gets, chosen by the protocol version that it declared.
+/// The form of a reader's events, chosen by its declared protocol version.
 enum class projection {
-    /// Version 0.x or none: a client before 1.0, or one behind a runtime that removes the version.
+    /// For version 0.x or none: a client before 1.0, or one behind a runtime that removes the
+    /// version.
     undeclared,
     v1_0,
-    /// The form in the log. Also for newer minor versions and for declarations that cannot be read.
+    /// The form in the log. Also used for newer minor versions and unparsable declarations.
     v1_1,
 };
 

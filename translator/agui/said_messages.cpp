@@ -38,7 +38,7 @@ void said_messages::read(const boost::json::object& event) {
 void said_messages::begin_call(const boost::json::object& event) {
     const std::string_view id = string_member(event, "toolCallId");
     if (find_call(id) != nullptr) {
-        return; // A log of an earlier version may start a call twice.
+        return; // A log from an earlier version may start a call twice.
     }
     session::tool_call call;
     call.id = id;

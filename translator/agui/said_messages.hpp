@@ -9,14 +9,14 @@
 
 namespace agui::translator {
 
-/// What the model has said, rebuilt from the events of a log: reasoning and assistant messages,
-/// with the text and calls that clients have seen. Takes the events in order; an object that is no
-/// such event changes nothing.
+/// The model's messages, rebuilt from the events of a log: reasoning and assistant messages, with
+/// the text and calls that clients have seen. Takes the events in order; other objects change
+/// nothing.
 class said_messages {
 public:
     void read(const boost::json::object& event);
 
-    /// In the order in which they began.
+    /// Ordered by their beginning.
     [[nodiscard]] const std::vector<session::message>& messages() const noexcept {
         return messages_;
     }

@@ -17,9 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
-/// A smaller part takes no more than its link or its note.
+/// A smaller part is about as large as its link or note.
 constexpr std::size_t small_part = 1024;
-/// How much of a text stays, in one pass after the other: most of it where that is enough.
+/// Bytes of a text that stay, in successive passes.
 constexpr std::size_t kept_bytes[] = {65'536, 4'096, 256, 0};
 /// A text that is hardly longer than its note is not shortened.
 constexpr std::size_t note_bytes = 128;
@@ -72,11 +72,11 @@ private:
     static std::size_t size_of(const json::value& value) {
         std::string text;
         append_json(text, value);
-        return text.size() + 1; // With a comma.
+        return text.size() + 1; // Includes a comma.
     }
 
-    /// Calls `change`, which says whether it has changed something, with the messages from the
-    /// oldest on, until all are small enough.
+    /// Calls `change` with the messages from the oldest on, until all are small enough. `change`
+    /// returns true if it has changed a message.
     template <class Change>
     void in_each(Change change) {
         for (std::size_t i = 0; i < messages_.size() && total_ > bytes_max_; ++i) {
@@ -168,7 +168,7 @@ private:
     json::array& messages_;
     const std::size_t bytes_max_;
     const part_link& link_;
-    std::vector<std::size_t> sizes_; ///< Of each message, as JSON.
+    std::vector<std::size_t> sizes_; ///< Size of each message as JSON.
     std::size_t total_ = 0;
 };
 

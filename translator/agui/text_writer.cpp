@@ -7,7 +7,7 @@
 
 namespace agui::translator {
 
-// Whether a comma is needed shows in the last character: no value ends with one of these three.
+// The last character shows whether a comma is needed: no value ends with one of these three.
 void text_writer::separate() {
     if (text_.empty()) {
         return;

@@ -8,8 +8,8 @@
 
 namespace agui::translator {
 
-/// Writes JSON from the events of a parser, as append_json() would write the value that the parser
-/// builds from them: members in the order given, no spaces.
+/// Writes JSON from the events of a parser, in the form of append_json(): members in the given
+/// order, no spaces.
 class text_writer {
 public:
     void begin_object();

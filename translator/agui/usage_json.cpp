@@ -18,8 +18,7 @@ constexpr std::int64_t largest_count = (std::int64_t{1} << 53) - 1;
 
 bool is_sound(const count& value) { return value && *value >= 0 && *value <= largest_count; }
 
-/// An unsound count adds nothing. Both operands are within the bound, so that the sum cannot
-/// overflow.
+/// An invalid count adds nothing. Both operands are within the bound, so the sum cannot overflow.
 count sum(const count& left, const count& right) {
     if (!is_sound(right)) {
         return left;

@@ -10,14 +10,14 @@
 namespace agui::translator {
 
 /// Stored messages as the `messages` member of an event. v1_0: without `encryptedValueType`.
-/// undeclared: also without what a client before 1.0 refuses: a tool message's parts become one
-/// text; parts with a `file` source, and the ids of parts, are dropped. All messages stay, with
+/// undeclared: also without content that a client before 1.0 refuses: a tool message's parts become
+/// one text; parts with a `file` source, and the ids of parts, are dropped. All messages stay, with
 /// their ids and in their order (S3).
 [[nodiscard]] boost::json::array
 wire_messages(const std::vector<session::message>& messages, projection form);
 
-/// True if the undeclared form of the content has no less text, and no fewer media: only a tool
-/// message's parts that are no text, and parts with a `file` source, are dropped from it.
+/// Returns true if the undeclared form of the content keeps all text and media: it drops only a
+/// tool message's non-text parts, and parts with a `file` source.
 [[nodiscard]] bool is_whole_undeclared(const session::content& content, session::role role);
 
 } // namespace agui::translator

@@ -13,15 +13,15 @@ namespace agui::translator {
 namespace {
 
 // In incremental mode thinking is sent whole each time, because a client replaces it. It is sent
-// when it has grown by this part of itself, so that all its frames together are about five times
-// its size, or when this time has passed, so that a reader sees a long thought go on.
+// when it has grown by a quarter, so that all its frames together are about five times its size, or
+// when this time has passed, so that a reader sees the progress of a long thought.
 constexpr std::size_t thinking_growth = 4;
 constexpr std::int64_t thinking_pause_ms = 1000;
 
 // `generating","messages":[` and `]}`
 constexpr std::size_t status_bytes = 26;
 constexpr std::string_view stop_reason_member = R"(","stopReason":")";
-// What a content has besides its text and the messageId; and any message besides its value.
+// Bytes of a content besides its text and the messageId, and of any message besides its value.
 constexpr std::size_t content_bytes_around = 88;
 constexpr std::size_t message_bytes_around = 136;
 

@@ -8,15 +8,15 @@
 
 namespace agui::translator {
 
-/// How much a frame of the chat stream holds.
+/// Contents of a frame of the chat stream.
 enum class chat_mode {
-    incremental, ///< The messages that have changed; of a content only what was added.
-    full,        ///< All messages as they are.
+    incremental, ///< The changed messages; for a content, only the added text.
+    full,        ///< All messages in full.
 };
 
 inline constexpr std::uint64_t empty_hash = 0xcbf29ce484222325; // FNV-1a
 
-/// To compare texts that are not kept: `before` is the hash of what comes before this one.
+/// Hash for comparing texts that are not kept. `before` is the hash of the preceding text.
 [[nodiscard]] std::uint64_t
 hash_of(std::string_view text, std::uint64_t before = empty_hash) noexcept;
 
@@ -26,10 +26,10 @@ hash_of(std::string_view text, std::uint64_t before = empty_hash) noexcept;
 ///         {"type":…,"value":…,"timestamp":…,"id":"<messageId>-<index>",
 ///          "status":"generating"|"generated"}]}
 ///
-/// Only the last frame of a chat that its user stopped has a stopReason. Knows JSON, and nothing of
-/// the events that the messages are made from. Texts are kept as they stand in JSON, without
-/// quotes; in incremental mode, what will not be sent again is not kept. A message is valid until
-/// the next append(). Used by one thread at a time.
+/// Only the last frame of a chat that its user stopped has a stopReason. Knows JSON, but not the
+/// events that the messages are made from. Texts are kept in their JSON form, without quotes; in
+/// incremental mode, text that will not be sent again is not kept. A message is valid until the
+/// next append(). Used by one thread at a time.
 class chat_list {
 public:
     enum class kind : std::uint8_t {
@@ -41,23 +41,25 @@ public:
         error,
     };
 
-    /// Its owner reads what it needs, and changes it by the functions of the list.
+    /// May be read directly, but changed only by the functions of the list.
     struct message {
         kind what = kind::content;
         bool generated = false;
-        bool changed = false;  ///< Since the last frame.
-        bool replaces = false; ///< The next frame says that its value is not an added piece.
-        bool answered = false; ///< Of a tool_call_request: nothing will change any more.
+        bool changed = false; ///< Changed since the last frame.
+        /// The next frame marks its value as a replacement, not an added piece.
+        bool replaces = false;
+        bool answered = false; ///< For a tool_call_request: it will not change again.
         std::int64_t timestamp = 0;
-        std::string key; ///< What find() finds it by.
-        /// Of a content or thinking: its text; in incremental mode, the part of a content that is
-        /// not reported yet. Of all others a JSON value.
+        std::string key; ///< Key for find().
+        /// For a content or thinking: its text; in incremental mode, the unreported part of a
+        /// content. For all others a JSON value.
         std::string value;
-        std::string name;         ///< Of a tool_call_request or tool_execution_start: the tool's.
-        std::string arguments;    ///< Of a tool_call_request: the text so far.
-        std::size_t reported = 0; ///< Of thinking, incremental: the bytes in the last frame.
+        std::string name; ///< For a tool_call_request or tool_execution_start: the tool's name.
+        std::string arguments; ///< For a tool_call_request: the text so far.
+        /// For thinking in incremental mode: the bytes in the last frame.
+        std::size_t reported = 0;
         std::int64_t reported_at = 0;    ///< The time of that frame.
-        std::uint64_t hash = empty_hash; ///< Of a content or thinking: of all its text.
+        std::uint64_t hash = empty_hash; ///< For a content or thinking: hash of all its text.
     };
 
     chat_list(std::string_view session_id, std::string_view message_id, chat_mode mode);
@@ -65,40 +67,40 @@ public:
     /// The timestamp of later changes.
     void set_time(std::int64_t time) noexcept { time_ = time; }
 
-    /// `hash` is that of the text which this one continues.
+    /// `hash` is that of the text that this one continues.
     message& append(kind what, std::string_view key, std::uint64_t hash = empty_hash);
-    /// The last one of that kind with that key; null: there is none.
+    /// The last message of that kind with that key, or null.
     [[nodiscard]] message* find(kind what, std::string_view key);
     [[nodiscard]] std::size_t size() const noexcept { return messages_.size(); }
     [[nodiscard]] message& operator[](std::size_t index) { return messages_[index]; }
 
-    /// To a content or thinking.
+    /// Adds to the text of a content or thinking.
     void add_text(message& one, std::string_view text);
-    /// The whole text of a content or thinking is another one.
+    /// Replaces the whole text of a content or thinking.
     void replace_text(message& one, std::string_view text);
     void set_value(message& one, std::string value);
-    /// Arguments are not shown: a value shows them.
+    /// Arguments are not shown until a value is set.
     void add_arguments(message& one, std::string_view text);
-    /// A call that has its result: nothing of it will change, so little of it is kept.
+    /// Marks a call that has its result. It will not change again, so little of it is kept.
     void set_answered(message& call);
     void complete(message& one);
     /// The next frame is the last one. An empty `stop_reason` means that the chat was not stopped.
     void finish(std::string_view stop_reason = {});
-    /// There is something to report, even without messages.
+    /// Makes the next frame due, even without messages.
     void touch() noexcept { changed_ = true; }
 
     [[nodiscard]] bool changed() const noexcept { return changed_; }
     [[nodiscard]] bool finished() const noexcept { return finished_; }
     /// Appends a frame in one line.
     void write_frame(std::string& out);
-    /// As write_frame(), but writes nothing: the reader has that frame already.
+    /// Like write_frame(), but writes nothing, because the reader already has that frame.
     void skip_frame();
 
     /// The approximate memory of the messages.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-    /// No frame of all messages is larger.
+    /// Upper bound for a frame of all messages.
     [[nodiscard]] std::size_t frame_bytes() const noexcept;
-    /// About how much a frame with one content has around its text.
+    /// Approximate bytes around the text in a frame with one content.
     [[nodiscard]] std::size_t frame_bytes_around() const noexcept;
 
 private:
@@ -109,7 +111,7 @@ private:
     static std::string_view name_of(kind what) noexcept;
 
     const chat_mode mode_;
-    std::string head_; ///< What every frame begins with.
+    std::string head_; ///< The beginning of every frame.
     std::string id_;   ///< The messageId.
     std::string stop_reason_;
     std::vector<message> messages_;

@@ -21,7 +21,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Requests are nested 64 levels deep at most, and an event wraps what came with one.
+// Requests are nested at most 64 levels deep, and an event may wrap values from one.
 constexpr std::size_t max_event_depth = 128;
 // Arguments nested deeper are shown as text.
 constexpr std::size_t max_arguments_depth = 64;
@@ -58,7 +58,7 @@ std::string call_members(std::string_view call_id, std::string_view tool) {
     return out;
 }
 
-// The arguments that a model has given, as JSON: an object if they are one, otherwise their text.
+// A model's arguments as JSON: an object if they are one, otherwise their text.
 std::string arguments_json(const std::string& text) {
     if (text.empty()) {
         return "{}";
@@ -133,7 +133,7 @@ void chat_messages::take(std::string_view event) {
     } else if (type == "CUSTOM") {
         take_custom(*fields);
     } else if (type == "RUN_STARTED") {
-        list_.touch(); // So that a client knows the ids before the model says anything.
+        list_.touch(); // Lets a client know the ids before the model's first words.
     } else if (type == "RUN_ERROR") {
         add_error(string_member(*fields, "code"), string_member(*fields, "message"));
         complete_all();
@@ -151,7 +151,7 @@ void chat_messages::take(std::string_view event) {
     }
 }
 
-// Deltas usually have no time: theirs is that of the last event that has one.
+// Deltas usually have no time; they get the time of the last event that has one.
 void chat_messages::take_time(const boost::json::object& fields) {
     const json::value* time = fields.if_contains("timestamp");
     if (time != nullptr && time->is_int64()) {
@@ -161,7 +161,7 @@ void chat_messages::take_time(const boost::json::object& fields) {
 
 // ---- Texts -------------------------------------------------------------------------------------
 
-// True: the event is a delta of the same stream as the last one.
+// Returns true if the event is a delta of the same stream as the last one.
 bool chat_messages::take_as_before(std::string_view event) {
     if (last_delta_.empty() || !event.starts_with(last_delta_)) {
         return false;
@@ -213,7 +213,7 @@ void chat_messages::begin_text(kind what, std::string_view key) {
 
 void chat_messages::end_text(kind what, std::string_view key) {
     if (!key.empty() && begun_text_ == key) {
-        begin_text(what, key); // It has stayed empty, and is shown all the same.
+        begin_text(what, key); // It stayed empty, but is shown nevertheless.
     }
     complete_text();
 }
@@ -231,9 +231,9 @@ chat_messages::message& chat_messages::append(kind what, std::string_view key) {
     return list_.append(what, key);
 }
 
-// The run ends with the messages as they are stored. Of its own ones, a plugin may have changed
-// what a reader was shown, or have kept it from being stored. The answer that another run has given
-// to this one's message is only here.
+// Applies the stored messages at the end of the run. A plugin may have changed the run's own
+// messages since a reader saw them, or kept them from being stored. An answer from another run to
+// this one's message is only in the snapshot.
 void chat_messages::take_snapshot(std::string_view event) {
     const std::vector<std::string_view> elements = elements_of(event, "messages");
     if (elements.empty()) {
@@ -277,7 +277,7 @@ void chat_messages::take_snapshot(std::string_view event) {
     complete_text();
 }
 
-// A text that was continued after a call has several messages. The first one gets all of the text.
+// A text that was continued after a call has several messages. The first one gets the whole text.
 void chat_messages::correct(kind what, std::string_view key, std::string_view text) {
     const message* last = list_.find(what, key);
     if (last == nullptr || last->hash == hash_of(text)) {
@@ -332,7 +332,7 @@ void chat_messages::take_custom(const boost::json::object& fields) {
         const std::string_view reason = string_member(*value, "reason");
         const runner::stop_reason why = runner::stop_reason_of(reason);
         if (why == runner::stop_reason::cancelled) {
-            stopped_ = reason; // The user knows, so it is no error.
+            stopped_ = reason; // The user stopped it, so it is no error.
         } else {
             add_error(reason, runner::describe(why));
         }
@@ -349,7 +349,7 @@ void chat_messages::take_result(const boost::json::object& fields) {
     const std::string_view call_id = string_member(fields, "toolCallId");
     const json::value* content = fields.if_contains("content");
     if (content == nullptr || !fields.contains("role")) {
-        return; // Without a role: of a call of an earlier run, for readers that show it.
+        return; // Without a role, it belongs to a call of an earlier run, for readers that show it.
     }
     std::string name;
     if (message* call = list_.find(kind::tool_call_request, call_id)) {
@@ -383,7 +383,7 @@ void chat_messages::add_error(std::string_view code, std::string_view text) {
     list_.complete(error);
 }
 
-// Calls of earlier runs may be pending too: they have no message here.
+// Calls of earlier runs may also be pending, but have no message here.
 void chat_messages::mark_pending(const boost::json::object& fields) {
     const json::object* outcome = object_member(fields, "outcome");
     const json::array* ids =
@@ -403,7 +403,7 @@ void chat_messages::mark_pending(const boost::json::object& fields) {
     }
 }
 
-// Nobody can answer the calls that a stopped or failed run has left.
+// Calls left by a stopped or failed run can never be answered.
 void chat_messages::fail_calls() {
     const std::size_t size = list_.size();
     for (std::size_t i = 0; i < size; ++i) {

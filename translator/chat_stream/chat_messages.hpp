@@ -14,34 +14,34 @@
 
 namespace agui::translator {
 
-/// The messages of one run as the chat stream shows them, made from the run's AG-UI events in their
+/// The messages of one run in the chat stream's form, made from the run's AG-UI events in their
 /// newest form, and the frames that report their changes (chat_list).
 ///
 /// The rules are in translator/README.md. A pure function of the events: the same events give the
-/// same messages, and also the same frames if one is written after each event that changes
-/// something. Events whose deltas are joined give the same messages. One object per reader, used by
-/// one thread at a time.
+/// same messages, and the same frames if one is written after each event that changes a message.
+/// Events whose deltas are joined give the same messages. One object per reader, used by one thread
+/// at a time.
 ///
-/// An event costs what it adds, a frame costs its bytes.
+/// The cost of an event is proportional to its additions, the cost of a frame to its bytes.
 class chat_messages {
 public:
     chat_messages(std::string_view session_id, std::string_view message_id, chat_mode mode)
         : list_(session_id, message_id, mode) {}
 
-    /// Takes the run's next event. Anything that is not an event, or means nothing to a chat, is
-    /// ignored; so is anything after the end of the run.
+    /// Takes the run's next event. Ignores text that is not an event, events without meaning for a
+    /// chat, and everything after the end of the run.
     void take(std::string_view event);
 
-    /// True: something has changed since the last frame.
+    /// Returns true if anything has changed since the last frame.
     [[nodiscard]] bool changed() const noexcept { return list_.changed(); }
     /// Appends a frame in one line.
     void write_frame(std::string& out) { list_.write_frame(out); }
-    /// As write_frame(), but writes nothing: the reader has that frame already.
+    /// Like write_frame(), but writes nothing, because the reader already has that frame.
     void skip_frame() { list_.skip_frame(); }
 
     /// The run has ended: its last frame says `finished`.
     [[nodiscard]] bool finished() const noexcept { return list_.finished(); }
-    /// As those of chat_list.
+    /// See chat_list.
     [[nodiscard]] std::size_t bytes() const noexcept { return list_.bytes(); }
     [[nodiscard]] std::size_t frame_bytes() const noexcept { return list_.frame_bytes(); }
     [[nodiscard]] std::size_t frame_bytes_around() const noexcept {
@@ -52,7 +52,7 @@ private:
     using kind = chat_list::kind;
     using message = chat_list::message;
 
-    // All texts are as in a JSON string, without its quotes.
+    // All texts are in their JSON form, without quotes.
 
     [[nodiscard]] bool take_as_before(std::string_view event);
     void take_time(const boost::json::object& fields);
@@ -80,7 +80,7 @@ private:
     chat_list list_;
     std::size_t open_text_ = none; ///< The content or thinking that is being generated.
     std::string begun_text_;       ///< The key of a text that has begun and has no delta yet.
-    /// What the last delta began with, up to its text: most events are the same but for the text.
+    /// The beginning of the last delta, up to its text: most events differ only in the text.
     std::string last_delta_;
     kind last_kind_ = kind::content;
     std::string last_key_;

@@ -17,8 +17,8 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-// Longer than any path that a file system takes (PATH_MAX), and no longer than a header that tools
-// are passed.
+// As long as any path of a file system (PATH_MAX), and no longer than a header that is passed to
+// tools.
 constexpr std::size_t max_workspace_root_bytes = 4'096;
 
 constexpr std::array<std::string_view, 13> known_members{
@@ -26,13 +26,14 @@ constexpr std::array<std::string_view, 13> known_members{
     "toolResults",    "tool_results", "tools",         "model",      "workspaceRoot",
     "workspace_root", "responseMode", "response_mode",
 };
-// What may differ in a repeat of a request. Who repeats one without a session may give the session
-// that was made for it; another session is another thread, where it is no repeat.
+// Members that may differ in a repeat of a request. A client that repeats a request without a
+// session may add the session made for it. With another session, and so another thread, it is no
+// repeat.
 constexpr std::array<std::string_view, 6> uncounted_members{
     "sessionId", "session_id", "messageId", "message_id", "responseMode", "response_mode",
 };
 
-/// A text, or parts as those of an AG-UI message; nullopt: the member is absent.
+/// A text, or parts in the form of an AG-UI message; nullopt if the member is absent.
 result<std::optional<session::content>> read_content(
     const object& of, std::string_view name, std::string_view path, const input_limits& limits,
     std::vector<std::string>& notes
@@ -89,7 +90,7 @@ result<session::message> read_tool_result(
         return error.error();
     }
     out.error = std::move(*error);
-    // JSON.stringify drops the undefined result of a tool: an empty answer.
+    // JSON.stringify drops an undefined result of a tool, so a missing member is an empty answer.
     auto content = read_content(**fields, "content", path, limits, notes);
     if (!content) {
         return content.error();
@@ -147,8 +148,8 @@ result<void> read_messages(const object& body, const input_limits& limits, run_i
     return {};
 }
 
-// Returns the workspace root. The model and the values for prompts come in as an AG-UI client
-// forwards them, so that the same rules decide about them.
+// Returns the workspace root. The model and the values for prompts are converted to the form of an
+// AG-UI client's forwardedProps, so that the same rules apply.
 result<std::string>
 read_forwarded_members(const object& body, const input_limits& limits, run_input& out) {
     object bag;

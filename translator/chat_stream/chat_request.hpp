@@ -12,33 +12,32 @@
 
 namespace agui::translator {
 
-/// A request for a chat stream, read and bounded.
+/// A parsed and limited request for a chat stream.
 struct chat_request {
-    /// As an AG-UI client of the newest version would ask, with nothing but what is new: the tools'
-    /// results, then the user's message. An empty thread_id (`sessionId`) or run_id (`messageId`)
-    /// was not given.
+    /// The equivalent request of an AG-UI client of the newest version, with only new messages: the
+    /// tools' results, then the user's message. thread_id (`sessionId`) and run_id (`messageId`)
+    /// are empty if not given.
     run_input input;
     chat_mode mode = chat_mode::incremental; ///< `responseMode`
-    /// Data for those who are allowed it by name, never a path for this program. Empty: not given.
+    /// Data for tools that list its header, never a path for this program. Empty if not given.
     std::string workspace_root;
 };
 
-/// `incremental` or `full`; absent: incremental. invalid_input, at `responseMode`, for anything
-/// else.
+/// `incremental` (also the default) or `full`. invalid_input, at `responseMode`, for anything else.
 [[nodiscard]] result<chat_mode> read_chat_mode(std::optional<std::string_view> name);
 
 /// Reads a body `{sessionId?, messageId?, message?, toolResults?, tools?, model?, workspaceRoot?,
 /// responseMode?}`, of which it must have `message`, `toolResults` or both. A null member counts as
 /// absent, and so do empty ids; members it does not know are ignored. `canonical` is without
-/// `sessionId`, `messageId` and `responseMode`. Failures as those of read_run_input().
+/// `sessionId`, `messageId` and `responseMode`. Fails as read_run_input().
 [[nodiscard]] result<chat_request> read_chat_request(
     std::string_view body, const input_limits& limits, memory_budget* budget = nullptr
 );
 
-/// How many messages of a chat request's `input` are results of tools. They come first.
+/// The number of tool results among the messages of a chat request's `input`. They come first.
 [[nodiscard]] std::size_t tool_results_of(const run_input& input);
 
-/// The path in a chat request that stands for a path in its `input` with so many `tool_results`:
+/// The path in a chat request for a path in its `input` with that many `tool_results`:
 /// `messages[1].content` → `toolResults[1].content` or `message`.
 [[nodiscard]] std::string chat_path(std::string_view input_path, std::size_t tool_results);
 

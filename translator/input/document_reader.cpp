@@ -25,7 +25,7 @@ namespace json = boost::json;
 using boost::json::error_code;
 using text_view = boost::json::string_view;
 
-// The canonical text uses 32-bit positions, and numbers may be five times as long in it.
+// The canonical text has 32-bit positions, and numbers may be five times as long in it.
 constexpr std::size_t text_bytes_max = std::numeric_limits<std::uint32_t>::max() / 8;
 // RFC 8259, 8.1: a parser may ignore it.
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
@@ -33,10 +33,10 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t small_text_bytes = 64U << 10U;
 // The budget is changed in steps of this size.
 constexpr std::size_t share_step = 16U << 10U;
-// Unknown members are named in the log; a client may send any number of them.
+// Limits, because unknown members are named in the log and a client may send any number of them.
 constexpr std::size_t skipped_max = 8;
 constexpr std::size_t skipped_bytes_max = 64;
-// A path holds member names, which can be as long as the client likes.
+// Limited, because a path holds member names of any length from the client.
 constexpr std::size_t path_bytes_max = 256;
 
 bool holds(std::span<const std::string_view> names, std::string_view name) {
@@ -240,7 +240,7 @@ private:
         }
     }
 
-    // The whole string: its last part, after earlier ones.
+    // Joins the last part of a string to its earlier parts.
     std::string_view whole(text_view last) {
         if (parts_.empty()) {
             return {last.data(), last.size()};
@@ -276,7 +276,7 @@ private:
         }
     }
 
-    // True if the next value is built; then it counts as an element of its object or array.
+    // Returns true if the next value is built, and counts it as an element of its object or array.
     [[nodiscard]] bool counts() {
         if (is_built_ && !counts_.empty()) {
             ++counts_.back();
@@ -295,7 +295,7 @@ private:
         ++open_;
     }
 
-    // How many members or elements of the ending object or array were built; nullopt: it is not
+    // The number of built members or elements of the ending object or array; nullopt if it is not
     // built.
     [[nodiscard]] std::optional<std::size_t> close() {
         if (--open_ == 0 && is_root_built_) {
@@ -344,9 +344,10 @@ private:
     memory_share share_;
     json::storage_ptr storage_;
     json::value_stack stack_;
-    std::vector<std::size_t> counts_; // Of the open objects and arrays that are built.
+    // Element counts of the open objects and arrays that are built.
+    std::vector<std::size_t> counts_;
     std::size_t open_ = 0;
-    std::size_t members_ = 0; // Of the outermost object.
+    std::size_t members_ = 0; // Number of members of the outermost object.
     std::vector<std::string> skipped_;
     std::size_t drop_at_ = 0; // Depth of the object whose current member is dropped from the text.
     bool is_built_ = false;   // The next value is built.
@@ -381,7 +382,8 @@ result<document> read_document(std::string_view text, const document_rules& rule
         if (read) {
             return read;
         }
-        // A page that cuts a text in two sends half a surrogate pair with each later request.
+        // Accepted, because a page that once cut a text in two sends half a surrogate pair with
+        // each later request.
         memory_share held(rules.budget, use, share_step);
         if (rules.budget != nullptr && !held.grow_to(text.size())) {
             throw memory_refused();

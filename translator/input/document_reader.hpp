@@ -15,24 +15,23 @@
 
 namespace agui::translator {
 
-/// What read_document() makes of a document from outside. "Its members" are those of the outermost
-/// object.
+/// Rules for reading a document from outside. "Its members" are those of the outermost object.
 struct document_rules {
     std::size_t max_depth = 64;
-    /// The only members of it that are built as values; empty: the whole document is built.
+    /// The only members that are built as values. If empty, the whole document is built.
     std::span<const std::string_view> built;
-    /// The member of it that is kept as text instead; empty: none.
+    /// The member that is kept as text instead; may be empty.
     std::string_view as_text;
-    /// The whole document is kept as text, and nothing of it is built.
+    /// The whole document is kept as text, and no values are built.
     bool all_as_text = false;
-    /// Members of it that are left out of `canonical`.
+    /// Members that are left out of `canonical`.
     std::span<const std::string_view> uncounted;
-    /// Members of it in which, at any depth, members are dropped whose names `is_secret` says are
-    /// secret. It must be set if this is not empty.
+    /// Members in which all inner members with secret names, at any depth, are dropped. If this is
+    /// not empty, `is_secret` must be set.
     std::span<const std::string_view> with_secrets;
     bool (*is_secret)(std::string_view key) = nullptr;
-    /// Counts the memory of the reader and of the values that it builds; null: not counted. Must
-    /// outlive the values.
+    /// Counts the memory of the reader and of the values that it builds. May be null; must outlive
+    /// the values.
     memory_budget* budget = nullptr;
 };
 
@@ -41,17 +40,17 @@ struct document {
     /// The document as JSON with keys sorted at every level, strings and numbers in one form: equal
     /// documents give equal text.
     std::string canonical;
-    /// The part kept as text, as append_json() would write it: members in the order given. Null
-    /// also if the member is absent.
+    /// The part kept as text, in the form of append_json(): members in the given order. `null` also
+    /// if the member is absent.
     json_text text;
     bool has_text = false; ///< There is such a part.
-    /// The names of its members that were neither built nor kept as text: the first eight, each cut
-    /// to 64 bytes.
+    /// The first eight names of members that were neither built nor kept as text, each cut to 64
+    /// bytes.
     std::vector<std::string> skipped;
 };
 
-/// Reads JSON in one pass. A part that is not built takes its length once more (in `canonical`);
-/// values would take 25 to 38 times as much. A byte order mark is skipped, and the escape of an
+/// Reads JSON in one pass. A part that is not built takes its length once more (in `canonical`); as
+/// values it would take 25 to 38 times as much. A byte order mark is skipped, and the escape of an
 /// unpaired surrogate, in any string, is read as U+FFFD. errc::invalid_json: the text is not JSON
 /// in UTF-8, is nested deeper than max_depth or longer than 512 MB, has more than 1024 members (and
 /// is not kept as text), has two members of the same name in an object, or a number too large for a

@@ -15,16 +15,16 @@
 // Shared by the readers of a request's parts. Internal to the translator.
 namespace agui::translator {
 
-/// The member, or nullptr if it is absent or null, which means the same. `key` is in camelCase; if
-/// it is absent, its snake_case spelling is looked up, which some clients write (`model_dump()` of
-/// the Python package, Microsoft's client).
+/// The member, or null if it is absent or null, which means the same. `key` is in camelCase. If it
+/// is absent, its snake_case spelling is looked up, which some clients write (`model_dump()` of the
+/// Python package, Microsoft's client).
 [[nodiscard]] const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept;
 
-/// `key`, or its snake_case spelling if that is the one given.
+/// `key`, or its snake_case spelling if the object has that one.
 [[nodiscard]] std::string given_spelling(const boost::json::object& object, std::string_view key);
 
-/// invalid_input at `path`; `what` says what is expected (`must be a string`).
+/// invalid_input at `path`; `what` states the expectation (`must be a string`).
 [[nodiscard]] failure invalid_input(std::string path, std::string_view what);
 
 /// `messages` and 2 → `messages[2]`
@@ -54,8 +54,8 @@ read_object(const boost::json::value& value, std::string_view path);
 [[nodiscard]] result<void>
 check_id(std::string_view id, std::string_view path, std::size_t max_bytes);
 
-/// The id that is the body's member; empty if it is absent, null or empty. invalid_input if it is
-/// not a string, and as check_id().
+/// The id in the body's member; empty if it is absent, null or empty. invalid_input if it is not a
+/// string, and as check_id().
 [[nodiscard]] result<std::string>
 read_id(const boost::json::object& body, std::string_view key, std::size_t max_bytes);
 

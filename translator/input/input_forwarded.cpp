@@ -18,9 +18,9 @@ using boost::json::object;
 using boost::json::value;
 using notes_type = std::vector<std::string>;
 
-/// The name in lower case, without '_' and '-': apiKey, api_key and API-Key become the same.
+/// The name in lower case, without '_' and '-', so that apiKey, api_key and API-Key are equal.
 std::string folded(std::string_view key) {
-    constexpr std::size_t longest = 64; // No name that we look for is longer.
+    constexpr std::size_t longest = 64; // Longer than any searched name.
     std::string out;
     for (const char c : key.substr(0, longest)) {
         if (c != '_' && c != '-') {

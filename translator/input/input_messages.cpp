@@ -21,7 +21,7 @@ result<void> check_content(role who, const object& message, std::string_view pat
     const value* content = find_member(message, "content");
     const std::string where = joined(path, "content");
     if (content == nullptr) {
-        return {}; // JSON.stringify drops what is undefined: the message is empty.
+        return {}; // JSON.stringify drops undefined content, so the message is empty.
     }
     switch (who) {
     case role::user:
@@ -90,10 +90,10 @@ void tidy(session::message& message) {
         message.name.reset();
     }
     if (!message.encrypted_value) {
-        message.encrypted_value_type.reset(); // Never present without its value (S1).
+        message.encrypted_value_type.reset(); // It must not be present without its value (S1).
     }
     for (session::tool_call& call : message.tool_calls) {
-        // As the answers of models are read, so that both are equal.
+        // The answers of models are treated the same way, so that both are equal.
         runner::replace_unpaired_surrogates(call.arguments);
         if (!call.encrypted_value) {
             call.encrypted_value_type.reset();
@@ -101,7 +101,7 @@ void tidy(session::message& message) {
     }
 }
 
-/// nullopt: an unknown role; the message is dropped.
+/// nullopt for an unknown role, whose message is dropped.
 result<std::optional<role>> read_role(const object& message, std::string_view path) {
     const auto name = read_required_text(message, "role", path);
     if (!name) {
@@ -144,7 +144,7 @@ result<std::optional<session::message>> read_message(
     auto message = session::message_from_json(given);
     if (!message) {
         failure error = message.error();
-        // The detail begins with the path where there is one.
+        // The detail begins with the path if there is one.
         error.detail = error.path.empty() ? path + ": " + error.detail : joined(path, error.detail);
         error.path = error.path.empty() ? path : joined(path, error.path);
         return error;

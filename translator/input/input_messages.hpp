@@ -11,9 +11,9 @@
 
 namespace agui::translator {
 
-/// Reads the request's `messages`. Messages with an unknown role are dropped with a note. Parts
-/// come out in the modern form with known members only, so that what is stored can be sent in a
-/// MESSAGES_SNAPSHOT as it is: legacy `binary` parts are upgraded (the file name becomes
+/// Reads the request's `messages`. Messages with an unknown role are dropped with a note. Parts are
+/// returned in the modern form with known members only, so that stored parts can be sent unchanged
+/// in a MESSAGES_SNAPSHOT: legacy `binary` parts are upgraded (the file name becomes
 /// metadata.filename). Dropped with a note are binary parts that repeat a modern part or hold only
 /// a provider's id, and parts of an unknown kind or with an unknown kind of source. Failures:
 /// invalid_input, also for more messages, parts or calls than `limits` allows.

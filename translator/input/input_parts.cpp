@@ -146,7 +146,7 @@ result<kept> read_part(const value& given, const std::string& path, notes_type& 
     return kept(std::move(out));
 }
 
-/// What a media part shows, as one text: equal for parts that repeat each other.
+/// A media part's content as one text, which is equal for parts that repeat each other.
 std::string essence(const object& part) {
     std::string out(part.at("type").get_string());
     if (const value* source = part.if_contains("source")) {

@@ -18,9 +18,9 @@ struct part_body {
 };
 
 /// Reads a request body that is a media part with bytes and a media type. `link` makes the URL that
-/// takes the place of the bytes; it is called once. `budget` (may be null) counts the memory that
-/// reading takes, but not the result. Failures: invalid_json and overloaded (read_document),
-/// invalid_input. Throws memory_refused where the budget has no room for a copy.
+/// replaces the bytes; it is called once. `budget` (may be null) counts the memory for reading, but
+/// not the result. Failures: invalid_json and overloaded (read_document), invalid_input. Throws
+/// memory_refused if the budget has no room for a copy.
 [[nodiscard]] result<part_body> read_part_body(
     std::string_view body, std::size_t max_json_depth, const part_link& link,
     memory_budget* budget = nullptr

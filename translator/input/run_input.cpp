@@ -191,7 +191,7 @@ result<value> parse_body(std::string_view body, std::size_t max_json_depth) {
     if (!read) {
         return read.error();
     }
-    return value(read->value, boost::json::storage_ptr()); // Outside the reader's storage.
+    return value(read->value, boost::json::storage_ptr()); // Copied out of the reader's storage.
 }
 
 failure state_too_large() {

@@ -20,24 +20,24 @@
 
 namespace agui::translator {
 
-/// The largest state document: it is one event of each history stream, and clients read no event
+/// The largest state document. It is one event of each history stream, and clients read no event
 /// above 10 MB.
 inline constexpr std::size_t state_bytes_max = 1U << 20U;
 
 /// The error for a larger one.
 [[nodiscard]] failure state_too_large();
 
-/// Limits of a request. Each default is that of its key in `[server]`, where it has one.
+/// Limits of a request. A limit with a key in `[server]` has that key's default.
 struct input_limits {
     std::size_t max_json_depth = 64;
     std::size_t max_messages = 10'000;
-    std::size_t max_parts_per_message = 1'000; ///< Far above the few files that people attach.
+    std::size_t max_parts_per_message = 1'000; ///< Far more files than people attach.
     /// Models make a few calls at once; assistant-ui joins those of a whole turn, which may have
     /// about a hundred rounds.
     std::size_t max_calls_per_message = 2'000;
     std::size_t max_client_tools = 128;
-    std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
-    /// Of ids, and of the names of tools, which must not begin with `mcp__` as the server's own do.
+    std::size_t max_tool_schema_bytes = 65'536; ///< Size of one tool's parameters, as compact JSON.
+    /// Limit for ids and names of tools. Names must not begin with `mcp__`, as the server's own do.
     std::size_t max_id_bytes = id_bytes_max;
     /// The members of forwardedProps that are kept as forwarded_settings::prompt_values.
     std::vector<std::string> prompt_props = {};
@@ -54,7 +54,7 @@ struct resume_entry {
     std::optional<boost::json::value> payload;
 };
 
-/// What forwardedProps may set or say; everything else in it is ignored.
+/// The known members of forwardedProps; all others are ignored.
 struct forwarded_settings {
     std::optional<std::string> model; ///< `model`, `modelName`
     std::optional<double> temperature;
@@ -64,21 +64,22 @@ struct forwarded_settings {
     bool ephemeral = false;
     /// Only for the history route: continue with the events of the active run.
     bool follow = false;
-    /// The members in input_limits::prompt_props, as session::prompt_value() makes them. Strings;
-    /// numbers and booleans as JSON writes them.
+    /// The members in input_limits::prompt_props, made by session::prompt_value(): strings, with
+    /// numbers and booleans in their JSON form.
     boost::json::object prompt_values;
 };
 
-/// RunAgentInput, read and bounded (AG-UI specification, basic/run-input).
+/// A parsed and limited RunAgentInput (AG-UI specification, basic/run-input).
 struct run_input {
     std::string thread_id;
     std::string run_id;
     std::string parent_run_id;
     translator::projection projection = translator::projection::undeclared;
-    std::optional<json_text> state;         ///< nullopt: absent or null.
+    std::optional<json_text> state;         ///< nullopt if absent or null.
     std::vector<session::message> messages; ///< A missing id is the empty string.
-    std::optional<std::vector<runner::tool_definition>> tools; ///< nullopt: no `tools` member.
-    boost::json::array tools_json; ///< The accepted tools as given, for the store.
+    /// nullopt without a `tools` member.
+    std::optional<std::vector<runner::tool_definition>> tools;
+    boost::json::array tools_json; ///< The accepted tools in the request's form, for the store.
     std::vector<context_entry> context;
     bool has_context = false; ///< The request has `context`, even if it is `[]`.
     forwarded_settings forwarded;
@@ -87,25 +88,24 @@ struct run_input {
     /// `apiKey`, `baseUrl`, `headers` and the like (is_secret_name): equal requests give equal text
     /// (P6).
     std::string canonical;
-    /// What was dropped from the request, and where; without content.
+    /// Dropped parts of the request and their places; without content.
     std::vector<std::string> notes;
-    /// The members of the request that were ignored as unknown, as document::skipped.
+    /// The ignored unknown members of the request (document::skipped).
     std::vector<std::string> unknown_members;
 };
 
-/// Reads a request body. It is lenient towards what clients really send: a null member counts as
-/// absent; unknown members are ignored without being built; messages with an unknown role, and
-/// parts of an unknown kind, are dropped with a note; tool messages may have `tool_id` and
-/// `tool_name`; and at every level, names in snake_case (`thread_id`, `tool_calls`, `mime_type`)
-/// are read where the camelCase one is absent. `budget` (may be null) counts the memory that
-/// reading takes, but not the result. Failures: invalid_json and overloaded (read_document),
-/// invalid_input with `path`
+/// Reads a request body. It is lenient toward real clients: a null member counts as absent; unknown
+/// members are ignored without being built; messages with an unknown role, and parts of an unknown
+/// kind, are dropped with a note; tool messages may have `tool_id` and `tool_name`; and at every
+/// level, names in snake_case (`thread_id`, `tool_calls`, `mime_type`) are read if the camelCase
+/// one is absent. `budget` (may be null) counts the memory for reading, but not the result.
+/// Failures: invalid_json and overloaded (read_document), invalid_input with `path`
 /// (`messages[2].toolCallId`), unsupported_protocol_version.
 [[nodiscard]] result<run_input>
 read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget = nullptr);
 
-/// A request body as compact JSON text, checked and rewritten without building values. Failures and
-/// budget as for read_run_input(); any JSON value will do.
+/// A request body (any JSON value) as compact JSON text, checked and rewritten without building
+/// values. Failures and budget as for read_run_input().
 [[nodiscard]] result<json_text>
 read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 

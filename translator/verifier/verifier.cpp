@@ -20,7 +20,7 @@ violation wrong(std::string_view rule, std::string_view what) {
     return std::string(rule) + ": " + std::string(what);
 }
 
-/// The outcome's type; success where there is none.
+/// The outcome's type; success if there is none.
 std::string_view outcome_of(const boost::json::object& finished) {
     const auto* outcome = finished.if_contains("outcome");
     return outcome == nullptr ? std::string_view("success")
@@ -51,7 +51,7 @@ violation event_verifier::state::check(const boost::json::object& event) {
     if (auto found = check_schema(event)) {
         return found;
     }
-    // Before the expansion, so that a misplaced chunk is reported for its place.
+    // Checked before the expansion, so that a misplaced chunk is reported for its place.
     if (auto found = check_place(text_member(event, "type"))) {
         return found;
     }

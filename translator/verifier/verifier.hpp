@@ -11,7 +11,8 @@ namespace agui::translator {
 
 /// Checks a sequence of AG-UI events against the rules for whose violation clients throw, and
 /// against those that a producer should guarantee (translator/verifier/README.md). Reopening by S9
-/// is allowed. For tests and debug builds; speed does not matter. Used by one thread at a time.
+/// is allowed. For tests and debug builds, so not optimized for speed. Used by one thread at a
+/// time.
 class event_verifier {
 public:
     struct settings {

@@ -179,7 +179,7 @@ violation chunk_expander::open(
         }
     }
     if (kind.chunk == "TEXT_MESSAGE_CHUNK") {
-        stream.opener.emplace("role", "assistant"); // If the chunk names none.
+        stream.opener.emplace("role", "assistant"); // Used if the chunk names none.
     }
     json_object start = stream.opener;
     start.emplace("type", kind.start);

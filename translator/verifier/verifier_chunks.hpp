@@ -12,8 +12,8 @@
 // The verifier's view of *_CHUNK events. Internal to this folder.
 namespace agui::translator {
 
-/// Turns chunks into the START, CONTENT and END events that they stand for, as clients do before
-/// they verify. At most one stream is pending per lane; a lane is a subagent or the parent agent.
+/// Expands chunks into START, CONTENT and END events, as clients do before they verify. At most one
+/// stream is pending per lane; a lane is a subagent or the parent agent.
 class chunk_expander {
 public:
     struct expansion {
@@ -21,8 +21,8 @@ public:
         std::vector<boost::json::object> events;
     };
 
-    /// `event` has passed check_schema. Any other event comes out unchanged, after the ENDs that it
-    /// causes.
+    /// `event` must have passed check_schema(). Other events are returned unchanged, after the ENDs
+    /// that they cause.
     [[nodiscard]] expansion expand(const boost::json::object& event);
 
 private:
@@ -30,7 +30,7 @@ private:
     struct pending {
         const form* kind = nullptr;
         std::string id;
-        boost::json::object opener; ///< What the first chunk has fixed for the others.
+        boost::json::object opener; ///< Members of the first chunk, which are fixed for the others.
     };
     using lane_map = std::map<std::string, pending, std::less<>>;
 

@@ -24,7 +24,7 @@ violation wrong(std::string_view rule, std::string_view path, std::string_view w
     return std::string(rule) + ": " + std::string(path) + " " + std::string(what);
 }
 
-/// A client checks subagent events by its verifier first, then by its schema: so the verifier's
+/// Clients check subagent events by their verifier first, then by their schema, so the verifier's
 /// rule is named.
 std::string_view missing_rule(std::string_view path) {
     if (path.starts_with("SUBAGENT_STARTED.")) {

@@ -18,7 +18,7 @@ violation wrong(std::string_view rule, std::string_view subject, std::string_vie
 
 std::string_view tag_of(const json_object& event) { return text_member(event, "subagentRunId"); }
 
-/// True if the event has a tag that is not the owner's.
+/// Returns true if the event has a tag other than the owner's.
 bool disagrees(const json_object& event, std::string_view owner) {
     return event.contains("subagentRunId") && tag_of(event) != owner;
 }
@@ -196,7 +196,7 @@ violation run_streams::call_start(const object& event) {
     if (auto found = check_parent(parent, tag)) {
         return found;
     }
-    // Clients create the message that holds the call: with the call's id if the call names none.
+    // Clients create the message that holds the call, with the call's id if the call names none.
     const std::string holder = parent.empty() ? id : parent;
     messages_.try_emplace(holder, message_info{"assistant", "", tag, false});
     calls_.emplace(id, call_info{tag, true, false});

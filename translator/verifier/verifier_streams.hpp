@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-// What the verifier remembers of one run. Internal to this folder.
+// The verifier's state of one run. Internal to this folder.
 namespace agui::translator {
 
-/// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known, and
-/// which agent owns it. An owner is a subagentRunId; empty: the parent agent. Checks the rules V5
-/// to V28, O3 to O7 and S9.
+/// Messages, calls, reasoning, steps and subagents of one run: the open ones, the known ones, and
+/// their owners. An owner is a subagentRunId, or empty for the parent agent. Checks the rules V5 to
+/// V28, O3 to O7 and S9.
 class run_streams {
 public:
-    /// Applies an event that is not a chunk (chunk_expander has expanded those). It has passed
+    /// Applies an event that is not a chunk (chunk_expander expands those) and has passed
     /// check_schema().
     [[nodiscard]] violation apply(const boost::json::object& event);
 
@@ -31,7 +31,7 @@ public:
     /// The calls started in this run that have no result, in order.
     [[nodiscard]] std::vector<std::string> unanswered() const;
 
-    /// Takes in the history that RUN_STARTED.input restates, if it has one.
+    /// Adds the history that RUN_STARTED.input restates, if it has one.
     [[nodiscard]] violation seed(const boost::json::object& run_started);
 
 private:
@@ -41,7 +41,7 @@ private:
         std::string role; ///< Also tool, activity and reasoning.
         std::string name;
         std::string owner;
-        bool streamed = false; ///< It had its own START, so that `name` is meaningful.
+        bool streamed = false; ///< It had its own START, so `name` is meaningful.
     };
     struct call_info {
         std::string owner;
@@ -78,14 +78,14 @@ private:
     [[nodiscard]] violation
     enter(const object& event, std::string_view role, std::string_view name);
 
-    bool at_start_ = true; ///< Nothing but results of earlier calls has come.
+    bool at_start_ = true; ///< Only results of earlier calls have arrived.
     by_id<message_info> messages_;
     by_id<call_info> calls_;
     std::vector<std::string> call_order_;
     id_set open_texts_;
-    id_set open_reasoning_;                                    ///< Reasoning messages.
-    by_id<std::string> open_spans_;                            ///< From REASONING_START: its owner.
-    by_id<std::string> span_owners_;                           ///< The same, with closed ones.
+    id_set open_reasoning_;          ///< Reasoning messages.
+    by_id<std::string> open_spans_;  ///< Owners of open REASONING_STARTs, by id.
+    by_id<std::string> span_owners_; ///< The same, including closed ones.
     std::set<std::pair<std::string, std::string>> open_steps_; ///< Owner and name.
     id_set active_subagents_;
     id_set started_subagents_;

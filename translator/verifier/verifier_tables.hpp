@@ -16,13 +16,13 @@ enum class member_kind {
     count,   ///< The same, not negative.
     boolean,
     object,
-    any,   ///< null too.
+    any,   ///< Also null.
     value, ///< Anything but null.
     texts, ///< An array of strings.
     parts_or_text,
     messages,
     calls,    ///< The toolCalls of a message.
-    function, ///< Of a tool call.
+    function, ///< The function of a tool call.
     source,
     patch,
     usage,

@@ -22,27 +22,27 @@ struct call {
     std::string id;
     std::string name;
     std::string arguments;
-    bool answered = false; ///< By the server: the tool is one of the server's.
+    bool answered = false; ///< Answered by the server, because the tool is the server's.
 };
 
-/// What a client keeps of one run's events.
+/// The data that a client keeps of one run's events.
 struct agent_run {
     std::vector<call> calls; ///< In the order made.
     std::optional<std::vector<std::string>> pending_ids;
     std::string text;
     std::string stop_reason; ///< Why the gateway stopped it, such as "run_timeout".
-    std::string outcome;     ///< Empty until RUN_FINISHED; "success" where that names none.
+    std::string outcome;     ///< Empty until RUN_FINISHED; "success" if that names none.
 };
 
 /// Adds an event. RUN_ERROR throws gateway_error.
 void take_event(agent_run& into, const boost::json::object& event);
 
-/// The calls that the client has to answer: those that RUN_FINISHED names, or, from a server that
-/// names none, those that have no result.
+/// The calls that the client must answer: the ones that RUN_FINISHED names or, if it names none,
+/// all without a result.
 [[nodiscard]] std::vector<call> pending_calls(const agent_run& of);
 
-/// A request that was refused before its run began: status, code, message, and the path of the bad
-/// member.
+/// Describes a request that was refused before its run began: status, code, message, and the path
+/// of the bad member.
 [[nodiscard]] std::string describe_refusal(const reply& refusal);
 
 } // namespace externaltool

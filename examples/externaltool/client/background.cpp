@@ -53,7 +53,7 @@ std::optional<std::string> from_rgb_function(std::string_view text) {
     return hex.data();
 }
 
-// Only what can do no harm in a terminal escape passes: letters, or '#' and hexadecimal digits.
+// Accepts only harmless characters for a terminal escape: letters, or '#' and hexadecimal digits.
 std::optional<std::string> allowed_color(std::string_view text) {
     if (!text.empty() && text.size() <= longest_name && std::ranges::all_of(text, is_letter)) {
         return std::string{text};

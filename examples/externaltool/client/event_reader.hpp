@@ -8,11 +8,11 @@
 
 namespace externaltool {
 
-/// Server-sent events out of bytes that may be cut anywhere. Lines end with LF; lines that begin
-/// with ':' are comments and keep the connection alive.
+/// Reads server-sent events from bytes that may be cut anywhere. Lines end with LF; lines that
+/// begin with ':' are comments and keep the connection alive.
 class event_reader {
 public:
-    /// `sequence` is the event's `id:`, its number in the run's log; 0 where it has none.
+    /// `sequence` is the event's `id:`, its number in the run's log; 0 if it has none.
     using handler = std::function<void(std::uint64_t sequence, std::string_view data)>;
 
     explicit event_reader(handler on_event) : on_event_(std::move(on_event)) {}

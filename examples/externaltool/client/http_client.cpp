@@ -63,7 +63,8 @@ exchange(endpoint where, std::string body, std::function<void(std::string_view)>
 
     beast::flat_buffer buffer;
     http::response_parser<http::buffer_body> parser;
-    parser.body_limit(boost::none); // An answer may be long; this client looks at each event once.
+    // No limit: an answer may be long, and this client keeps no events.
+    parser.body_limit(boost::none);
     co_await http::async_read_header(stream, buffer, parser, asio::use_awaitable);
 
     const auto& response = parser.get();
@@ -76,7 +77,7 @@ exchange(endpoint where, std::string body, std::function<void(std::string_view)>
         sink.data = chunk.data();
         sink.size = chunk.size();
         stream.expires_after(silence_timeout);
-        // read_some, not read: each event is wanted when it arrives, not when the buffer is full.
+        // read_some, not read, to get each event when it arrives, not when the buffer is full.
         boost::system::error_code failed;
         co_await http::async_read_some(
             stream, buffer, parser, asio::redirect_error(asio::use_awaitable, failed)

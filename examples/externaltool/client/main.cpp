@@ -96,7 +96,7 @@ agent_run perform(const endpoint& gateway, const json::object& request) {
     if (reply.status != 200) {
         throw gateway_error{externaltool::describe_refusal(reply)};
     }
-    // HTTP 200 says nothing about success: only a terminal event does.
+    // HTTP 200 does not mean success; only a terminal event does.
     if (result.outcome.empty()) {
         throw gateway_error{"bad_stream: it ended before the run did"};
     }
@@ -108,8 +108,8 @@ agent_run perform(const endpoint& gateway, const json::object& request) {
     return result;
 }
 
-// Executes a call and returns the tool message that answers it. Every call is answered, a failure
-// is an answer too: the conversation cannot go on while a call is open.
+// Executes a call and returns the tool message that answers it. Every call is answered, if
+// necessary with a failure, because the conversation cannot continue while a call is open.
 json::object answer(const call& of, const options& given, int& executed) {
     json::object message{
         {"id", new_id("answer")}, {"role", "tool"}, {"toolCallId", of.id}, {"name", of.name}
@@ -156,9 +156,9 @@ int converse(const options& given, const endpoint& gateway) {
         for (const auto& each : pending) {
             answers.push_back(answer(each, given, executed));
         }
-        // The second request holds nothing but the tool messages. Same thread, new run: the first
-        // run has ended, and its runId again would mean "show me that run once more". Tools that a
-        // request does not name stay those last offered on the thread.
+        // The second request holds only the tool messages. It has the same thread but a new runId,
+        // because a repeated runId means "show me that run once more". Without `tools`, the tools
+        // last offered on the thread stay.
         request["runId"] = new_id("run");
         request["messages"] = std::move(answers);
         request.erase("tools");
