@@ -405,6 +405,10 @@ public:
     }
     asio::awaitable<result<std::optional<session::run_record>>>
     find_run(thread_key key, std::string run_id) override {
+        if (refuses_lookups_) {
+            ++refused_reads_;
+            co_return failure{errc::store_unavailable, "the server does not answer"};
+        }
         if (is_to_wait(run_id)) {
             asio::steady_timer timer(co_await asio::this_coro::executor);
             for (int i = 0; i < 10'000 && !lookup_may_go_; ++i) {
@@ -419,6 +423,7 @@ public:
         const std::lock_guard lock(mutex_);
         held_lookup_ = std::move(run_id);
     }
+    void refuse_lookups(bool yes) { refuses_lookups_ = yes; }
     void let_lookup_go() { lookup_may_go_ = true; }
     [[nodiscard]] bool holds_a_lookup() const { return holds_a_lookup_; }
     asio::awaitable<result<std::optional<session::run_record>>>
@@ -513,6 +518,7 @@ private:
     std::atomic<bool> logs_are_lost_{false};
     std::atomic<bool> logs_are_damaged_{false};
     std::string held_lookup_; ///< A run; empty: none. Under the mutex.
+    std::atomic<bool> refuses_lookups_{false};
     std::atomic<bool> holds_a_lookup_{false};
     std::atomic<bool> lookup_may_go_{false};
     std::shared_ptr<session::lease_term> term_;
@@ -596,6 +602,10 @@ void shared_store::damage_logs(std::size_t number) { find(number)->damage_logs()
 
 void shared_store::hold_lookup(std::size_t number, std::string run_id) {
     find(number)->hold_lookup(std::move(run_id));
+}
+
+void shared_store::refuse_lookups(std::size_t number, bool yes) {
+    find(number)->refuse_lookups(yes);
 }
 
 bool shared_store::holds_a_lookup(std::size_t number) const {

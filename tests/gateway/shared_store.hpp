@@ -42,6 +42,8 @@ public:
     void let_answers_go(std::size_t door);
     /// From now on the entries that a door reads are damaged.
     void damage_logs(std::size_t door);
+    /// Whether a door refuses to look runs up; these count as refused reads.
+    void refuse_lookups(std::size_t door, bool yes);
     /// The next time that a door looks for a run of that id, it waits until it is let go, ten
     /// seconds at most.
     void hold_lookup(std::size_t door, std::string run_id);

@@ -187,6 +187,7 @@ protected:
     }
 
     held_model model;
+    memory_logger log; ///< For server_options::log.
     std::unique_ptr<common_store> common;
     shared_store* fake = nullptr;
     std::array<std::unique_ptr<gateway::server>, 2> servers;

@@ -15,7 +15,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -400,11 +399,15 @@ TEST_P(TwoGatewaysQueue, AMessageThatWasLeftAndIsSentAgainBelongsToWhereItCame) 
 }
 
 TEST_P(TwoGatewaysQueue, AMessageForAnAgentThatIsNotHereIsLeftToOthers) {
+    options.log = &log;
     const auto first = start_with_run();
     auto fourth = common->open();
     enqueue_at(*fourth, "s", "another agent");
     const std::int64_t number = outcome_of(third->queued(key)).value().at(0).number;
     fourth.reset();
+    ASSERT_TRUE(comes_true([&] {
+        return ::testing::Matches(Contains(HasSubstr("an agent that is not here")))(log.lines());
+    }));
     std::vector<session::left_request> claimed;
 
     ASSERT_TRUE(comes_true([&] {
@@ -429,11 +432,11 @@ TEST_F(QueueOfTwoGatewaysOfOneProcess, AReaderOfAnAnsweredMessageWaitsForTheStor
     ASSERT_TRUE(model.wait_for_calls(2));
     const auto at_b = open(b(), get(events_path("u")));
 
-    fake->set_unavailable(2, "the server does not answer");
+    fake->refuse_lookups(2, true);
     model.answer({.text = "Two"});
     EXPECT_THAT(rest_of(*other), HasSubstr("Two"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(600)); // It has looked meanwhile.
-    fake->set_unavailable(2, "");
+    ASSERT_TRUE(comes_true([&] { return fake->refused_reads(2) > 1; }));
+    fake->refuse_lookups(2, false);
 
     EXPECT_THAT(rest_of(*at_b), AllOf(HasSubstr("Two"), Not(HasSubstr("RUN_ERROR"))));
     EXPECT_THAT(rest_of(*one), HasSubstr("Two"));
