@@ -186,7 +186,7 @@ asio::awaitable<bool> http_connection::send_stream() {
         }
         since_ = now_;
         if (stream.batch.cut_off && !stream.cut_off) {
-            cut_off("there is no memory for it");
+            cut_off("the rest cannot be shown here");
         }
         check_failpoint("stream.read");
         bool written = try_write(stream.buffers);

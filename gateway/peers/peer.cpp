@@ -210,12 +210,12 @@ void peer::cut_streams() {
 asio::awaitable<void> peer::ping_while_streaming(std::shared_ptr<change_signal> changed) {
     const auto self = shared_from_this();
     int missed = 0;
-    for (auto next = steady::now() + ping_period_;;
-         next = std::max(next + ping_period_, steady::now())) {
+    for (auto next = steady::now() + ping_period_;;) {
         co_await changed->wait_until(next);
         if (!has_streams()) {
             co_return;
         }
+        next = steady::now() + ping_period_; // A ping takes no longer.
         missed = co_await ping() ? 0 : missed + 1;
         if (missed >= missed_max) {
             cut_streams();

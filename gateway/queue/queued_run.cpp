@@ -157,12 +157,12 @@ private:
             // the events shown here, and the request is not found here any more.
             core_->queue.remove(waiting_);
             co_await remove_message(); // The run may have begun without taking the queued message.
-            const auto followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
-            if (!followed) {
-                end_with_failure(followed.error());
-                co_return;
+            auto followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
+            while (!followed && may_succeed_soon(followed.error())) {
+                co_await watch.wait_until(steady_clock::now() + look_again);
+                followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
             }
-            over();
+            end_or_release(followed);
             co_return;
         }
         for (;;) {
@@ -293,23 +293,39 @@ private:
     boost::asio::awaitable<void>
     end_answered(const std::string& answered_by, run_registry::watch& watch) {
         auto written = co_await write_answered_end(*core_, place(), answered_by, writer_);
-        while (!written && may_be_written_later(written.error())) {
+        while (!written && may_succeed_soon(written.error())) {
             co_await watch.wait_until(steady_clock::now() + look_again);
             written = co_await write_answered_end(*core_, place(), answered_by, writer_);
         }
-        if (!written) {
-            end_with_failure(written.error());
-            co_return;
+        if (written) {
+            if (observed_) {
+                observed_->report_end();
+            }
+            waiting_->log->publish_end();
         }
-        if (observed_) {
-            observed_->report_end();
-        }
-        waiting_->log->publish_end();
-        over();
+        end_or_release(written);
     }
 
-    // The message is already answered, so a temporary failure of the store is worth a retry.
-    [[nodiscard]] bool may_be_written_later(const failure& why) const {
+    // The run goes on, or the message is answered, whatever happens to this stream.
+    void end_or_release(const result<void>& shown) {
+        if (shown) {
+            over();
+        } else if (request_->arrival->stopped()) {
+            request_->arrival->set_ended_by_stop();
+            finish(stop_reason::cancelled);
+        } else if (core_->registry.draining()) {
+            waiting_->log->hand_back();
+            finish(stop_reason::shutdown);
+        } else if (shown.error().code == errc::overloaded) {
+            waiting_->log->cut_off_readers();
+            over();
+        } else {
+            end_with_failure(shown.error());
+        }
+    }
+
+    // A temporary failure of the store is worth a retry.
+    [[nodiscard]] bool may_succeed_soon(const failure& why) const {
         return why.code == errc::store_unavailable && store().is_shared() &&
                !core_->registry.draining() && !request_->arrival->stopped();
     }

@@ -158,6 +158,10 @@ boost::asio::awaitable<bool> end_once(
     if (may_be_asked_again(core, place, written.error())) {
         co_return false;
     }
+    if (written.error().code == errc::overloaded) {
+        log.cut_off_readers();
+        co_return true;
+    }
     end_unstored(core, place, run, log, [&](translator::agui_translator& other) {
         other.fail(to_string(written.error().code), written.error().detail);
     });

@@ -87,6 +87,14 @@ struct seen {
     std::shared_ptr<event_log> rest{}; ///< Another log that has the rest, or null.
 };
 
+// The result after a failed read of the store.
+seen unread(const failure& why) {
+    return {
+        .is_over = why.code != errc::store_unavailable,
+        .has_no_memory = why.code == errc::overloaded
+    };
+}
+
 // Looks up a request that waits in the queue of its thread. Once it has begun in another process,
 // sets `run` to its record and returns nullopt.
 boost::asio::awaitable<std::optional<seen>>
@@ -112,16 +120,10 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
         co_return std::nullopt;
     }
     auto answered = co_await answered_log(core, place, run);
-    const bool is_away = !answered && answered.error().code == errc::store_unavailable;
-    co_return seen{.is_over = !is_away, .rest = answered ? std::move(*answered) : nullptr};
-}
-
-// The result after a failed read of the store.
-seen unread(const failure& why) {
-    return {
-        .is_over = why.code != errc::store_unavailable,
-        .has_no_memory = why.code == errc::overloaded
-    };
+    if (!answered) {
+        co_return unread(answered.error());
+    }
+    co_return seen{.is_over = true, .rest = std::move(*answered)};
 }
 
 // Looks up the run in the store, and reads its log there to the end.
@@ -479,6 +481,8 @@ boost::asio::awaitable<bool> continue_once(
     }
     if (next) {
         lost->continue_in(*next);
+    } else if (next.error().code == errc::overloaded) {
+        lost->cut_off_readers();
     } else {
         lost->end_without_store(events);
     }

@@ -152,7 +152,7 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
         if (core.registry.draining()) { // A drain stops no run of another process.
             co_return failure{errc::draining, "the server is stopping", {}, {}};
         }
-        co_await pause(known->has_value() ? poll_period : poll_soon);
+        co_await pause(known->has_value() ? poll_period : 2 * poll_soon);
         if (known->has_value() && stops) {
             // If the store fails, the request is repeated.
             (void)co_await store.request_stop({place.thread, run_id});

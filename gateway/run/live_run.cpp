@@ -1,5 +1,6 @@
 #include "gateway/run/live_run.hpp"
 
+#include "gateway/run/polling.hpp"
 #include "gateway/run/unstored_end.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/store/store_failures.hpp"
@@ -26,8 +27,8 @@ using runner::stop_reason;
 // store.
 constexpr std::size_t copies_of_text = 6;
 
-// Other processes report their readers every 3 s.
-constexpr std::chrono::seconds reader_elsewhere_life{10};
+// Other processes report their readers every poll_rarely. One or two reports may be late.
+constexpr std::chrono::milliseconds reader_elsewhere_life = 3 * poll_rarely + poll_period;
 
 bool is_delta(const runner::runner_event& event) noexcept {
     return std::holds_alternative<runner::text_delta>(event) ||

@@ -10,7 +10,8 @@ namespace agui::gateway {
 inline constexpr std::chrono::milliseconds poll_soon{20};
 /// For the end of a run, an event or a stop. A gateway that can be asked announces these itself.
 inline constexpr std::chrono::milliseconds poll_period{500};
-/// For changes that nobody waits for at the moment.
+/// For changes that nobody waits for at the moment. Readers of another process's run are reported
+/// as often (store::note_reader), and expire after three such periods.
 inline constexpr std::chrono::milliseconds poll_rarely{3'000};
 
 } // namespace agui::gateway

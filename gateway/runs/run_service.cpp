@@ -163,6 +163,11 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
                                      .value_or(translator::projection::undeclared)
             };
         }
+        if (found.cuts_readers_off()) {
+            co_return failure{
+                errc::overloaded, "there is not enough memory for the events", {}, {}
+            };
+        }
         // Another gateway may show events a moment before this one can read them, or knows that its
         // own are durable. A log that follows a run lags behind the store for a while after the
         // run's end.
