@@ -217,6 +217,7 @@ pg_batch select_queued(const thread_key& key) {
 std::vector<queued_request> read_queued(const std::vector<pg_rows>& results, agui::logger& log) {
     const pg_rows& rows = results.at(0);
     std::vector<queued_request> requests;
+    requests.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         requests.push_back(request_in(rows, i, log));
     }
