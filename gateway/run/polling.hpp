@@ -10,8 +10,8 @@ namespace agui::gateway {
 inline constexpr std::chrono::milliseconds poll_soon{20};
 /// For the end of a run, an event or a stop. A gateway that can be asked announces these itself.
 inline constexpr std::chrono::milliseconds poll_period{500};
-/// For changes that nobody waits for at the moment. Readers of another process's run are reported
-/// as often (store::note_reader), and expire after three such periods.
+/// For changes that no caller is waiting for. A process reports its readers of another process's
+/// run at the same interval (store::note_reader). A report expires after three intervals.
 inline constexpr std::chrono::milliseconds poll_rarely{3'000};
 
 } // namespace agui::gateway

@@ -166,6 +166,7 @@ TEST_F(Peer, AfterAFailureOnePingFindsOutWhetherItAnswersAgain) {
     client->answer = unreachable;
     (void)ping();
     EXPECT_FALSE(other->answers(executor)) << "in the pause";
+    // answers() reads the real clock. The first pause takes 250 ms at most.
     while (other->is_down(std::chrono::steady_clock::now())) {
         std::this_thread::sleep_for(1ms);
     }
