@@ -171,16 +171,13 @@ client_answer unreached() {
     return none;
 }
 
-asio::awaitable<result<client_answer>>
-ask_to_answer(std::shared_ptr<peer> to, std::string message, std::chrono::milliseconds time) {
-    bool is_sent = false;
+asio::awaitable<result<client_answer>> ask_to_answer(
+    std::shared_ptr<peer> to, std::string message, std::chrono::milliseconds time, bool& is_sent
+) {
     const auto answer = co_await to->send(
         runner::http_method::post, peer_pass_path, std::move(message), time,
         peer::in_pause::is_refused, &is_sent
     );
-    if (!answer && !is_sent) {
-        co_return unreached();
-    }
     if (!answer) {
         co_return answer.error();
     }
@@ -210,13 +207,18 @@ peer_client::pass(std::int64_t gateway, client_request request) {
     const peer::stream pulse(*to, executor, [&silent] {
         (void)silent.request(runner::stop_reason::cancelled);
     });
+    bool is_sent = false;
     const auto answered = co_await silent.run(runner::with_deadline(
-        ask_to_answer(*to, std::move(message), time), std::chrono::steady_clock::now() + time
+        ask_to_answer(*to, std::move(message), time, is_sent),
+        std::chrono::steady_clock::now() + time
     ));
-    if (!answered || !*answered) {
-        co_return (*to)->not_understood();
+    if (answered && *answered && **answered) {
+        co_return std::move(**answered);
     }
-    co_return **answered;
+    if (!is_sent) { // It may also have been silent while a connection was made.
+        co_return unreached();
+    }
+    co_return answered && *answered ? (**answered).error() : (*to)->not_understood();
 }
 
 asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywhere(
