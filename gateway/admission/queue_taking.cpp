@@ -1,5 +1,6 @@
 #include "gateway/admission/queue_taking.hpp"
 
+#include "gateway/run/run_queue.hpp"
 #include "gateway/run/run_registry.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -129,17 +130,10 @@ void queue_taking::add_to(session::changes& change, unix_ms now) const {
         if (each.run_id == request_.what.input.run_id) {
             continue;
         }
-        session::run_record record;
-        record.run_id = each.run_id;
-        record.parent_run_id = each.parent_run_id;
-        record.agent_id = each.agent_id;
-        record.input_digest = each.input_digest;
-        record.idempotency_key = each.idempotency_key;
-        record.protocol = each.protocol;
+        session::run_record record = record_of(each);
         record.status = session::run_status::finished;
         record.end_reason = "answered";
         record.answered_by = request_.what.input.run_id;
-        record.started_at = each.queued_at;
         record.ended_at = now;
         change.answered.push_back(std::move(record));
     }

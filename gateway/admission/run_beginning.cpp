@@ -158,7 +158,8 @@ private:
             co_return planned.error();
         }
         check_failpoint("begin.planned");
-        record = make_record();
+        // A waiting client saw the time in RUN_STARTED.
+        record = record_of(request_, request_.waiting ? request_.waiting->record.started_at : now_);
         queue_.add_to(plan_.change, now_);
         const auto begun = co_await store_.begin(
             request_.place.thread, record, plan_.change, thread_.version, request_.held
@@ -260,20 +261,6 @@ private:
         };
     }
 
-    [[nodiscard]] session::run_record make_record() {
-        const translator::run_input& input = request_.what.input;
-        session::run_record record;
-        record.run_id = input.run_id;
-        record.parent_run_id = input.parent_run_id;
-        record.agent_id = request_.agent->settings.id;
-        record.input_digest = request_.digest;
-        record.idempotency_key = request_.what.idempotency_key;
-        record.protocol = translator::to_string(input.projection);
-        // The time that a waiting client saw in RUN_STARTED.
-        record.started_at = request_.waiting ? request_.waiting->record.started_at : now_;
-        return record;
-    }
-
     std::shared_ptr<live_run> launch(session::run_record record) {
         const translator::run_input& input = request_.what.input;
         const std::vector<session::message> missing =
@@ -323,6 +310,19 @@ boost::asio::awaitable<void> end_pass_after(
 }
 
 } // namespace
+
+session::run_record record_of(const accepted_run::admitted& request, unix_ms started_at) {
+    const translator::run_input& input = request.what.input;
+    session::run_record record;
+    record.run_id = input.run_id;
+    record.parent_run_id = input.parent_run_id;
+    record.agent_id = request.agent->settings.id;
+    record.input_digest = request.digest;
+    record.idempotency_key = request.what.idempotency_key;
+    record.protocol = translator::to_string(input.projection);
+    record.started_at = started_at;
+    return record;
+}
 
 boost::asio::awaitable<result<std::shared_ptr<live_run>>>
 begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log) {

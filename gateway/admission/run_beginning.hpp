@@ -11,6 +11,10 @@
 
 namespace agui::gateway {
 
+/// The part of a run's record that its request gives.
+[[nodiscard]] session::run_record
+record_of(const accepted_run::admitted& request, unix_ms started_at);
+
 /// Begins the run of a request that has acquired its thread in the store. On failure the thread is
 /// released. A request that waits in the queue (admitted::waiting) begins a pass even if its run
 /// then fails. The arguments must outlive the await.

@@ -18,7 +18,7 @@ namespace agui::gateway {
 
 namespace {
 
-requested_run requested_by(const session::left_request& left, unix_ms now) {
+requested_run requested_by(const session::left_request& left, unix_ms shared_now) {
     const session::queued_request& row = left.request;
     requested_run what;
     what.principal = left.key.principal;
@@ -30,7 +30,7 @@ requested_run requested_by(const session::left_request& left, unix_ms now) {
                                 .value_or(translator::projection::undeclared);
     what.only_new = true;
     what.idempotency_key = row.idempotency_key;
-    what.received -= std::chrono::milliseconds(std::max<unix_ms>(now - row.queued_at, 0));
+    what.received -= std::chrono::milliseconds(std::max<unix_ms>(shared_now - row.waits_since, 0));
     return what;
 }
 
@@ -74,7 +74,7 @@ boost::asio::awaitable<bool> wait_here(
         (void)co_await core->services.store.leave_queued(left.request.number);
         co_return false;
     }
-    request.what = requested_by(left, core->services.time.now());
+    request.what = requested_by(left, core->services.store.shared_time(core->services.time.now()));
     request.place = {left.key, false};
     request.digest = left.request.input_digest;
     request.admission = std::move(admission);

@@ -195,11 +195,11 @@ private:
         }
         const session::run_record& run = **latest;
         const auto now = store().shared_time(core_->services.time.now());
-        const auto newest = store().shared_time(core_->queue.newest(place()));
         const auto hold =
             std::chrono::duration_cast<std::chrono::milliseconds>(core_->settings.queue->hold);
         const bool left_calls = run.end_reason == handed_off || run.end_reason == answered_in_part;
-        if (!left_calls || newest > run.ended_at || now >= run.ended_at + hold.count()) {
+        if (!left_calls || core_->queue.newest(place()) > run.ended_at ||
+            now >= run.ended_at + hold.count()) {
             co_return std::nullopt;
         }
         const auto pending = co_await store().pending_calls(place().thread);
@@ -444,21 +444,8 @@ private:
     bool gone_ = false;                      ///< The client's grace period expired.
 };
 
-session::run_record record_of(const accepted_run::admitted& request, unix_ms queued_at) {
-    const translator::run_input& input = request.what.input;
-    session::run_record record;
-    record.run_id = input.run_id;
-    record.parent_run_id = input.parent_run_id;
-    record.agent_id = request.agent->settings.id;
-    record.input_digest = request.digest;
-    record.idempotency_key = request.what.idempotency_key;
-    record.protocol = translator::to_string(input.projection);
-    record.started_at = queued_at;
-    return record;
-}
-
-session::queued_request
-row_of(const session::run_record& record, std::vector<session::message> messages) {
+session::queued_request row_of(const waiting_run& waiting, std::vector<session::message> messages) {
+    const session::run_record& record = waiting.record;
     session::queued_request row;
     row.run_id = record.run_id;
     row.parent_run_id = record.parent_run_id;
@@ -467,6 +454,7 @@ row_of(const session::run_record& record, std::vector<session::message> messages
     row.idempotency_key = record.idempotency_key;
     row.protocol = record.protocol;
     row.queued_at = record.started_at;
+    row.waits_since = waiting.waits_since;
     row.messages = std::move(messages);
     return row;
 }
@@ -483,6 +471,8 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     auto waiting = std::make_shared<waiting_run>();
     waiting->place = request->place;
     waiting->record = record_of(*request, queued_at);
+    waiting->waits_since = request->queued ? request->queued->waits_since
+                                           : core.store_of(request->place).shared_time(queued_at);
     waiting->log = std::move(log);
     waiting->log->hold_back();
     if (request->queued) {
@@ -502,7 +492,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     } registered{request->core, waiting};
     check_failpoint("queue.store");
     if (!request->queued) {
-        const session::queued_request row = row_of(waiting->record, std::move(messages));
+        const session::queued_request row = row_of(*waiting, std::move(messages));
         const auto number = co_await store_messages(*request, row);
         if (!number) {
             co_return number.error();

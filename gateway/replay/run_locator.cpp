@@ -1,6 +1,7 @@
 #include "gateway/replay/run_locator.hpp"
 
 #include "gateway/run/polling.hpp"
+#include "gateway/run/run_queue.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
 
@@ -106,11 +107,7 @@ find_queued(run_core& core, const conversation_key& place, std::string run_id) {
         co_return co_await find_run(core, place, std::move(run_id)); // It may have begun since.
     }
     known_run waiting;
-    waiting.record.run_id = found->run_id;
-    waiting.record.parent_run_id = found->parent_run_id;
-    waiting.record.agent_id = found->agent_id;
-    waiting.record.protocol = found->protocol;
-    waiting.record.started_at = found->queued_at;
+    waiting.record = record_of(*found);
     waiting.place = run_place::elsewhere;
     waiting.gateway = found->gateway;
     co_return waiting;

@@ -83,6 +83,18 @@ run_queue::find_by_key(const conversation_key& place, const std::string& idempot
     });
 }
 
+session::run_record record_of(const session::queued_request& request) {
+    session::run_record record;
+    record.run_id = request.run_id;
+    record.parent_run_id = request.parent_run_id;
+    record.agent_id = request.agent_id;
+    record.input_digest = request.input_digest;
+    record.idempotency_key = request.idempotency_key;
+    record.protocol = request.protocol;
+    record.started_at = request.queued_at;
+    return record;
+}
+
 bool run_queue::is_awaited(const conversation_key& place) const { return newest(place) != 0; }
 
 unix_ms run_queue::newest(const conversation_key& place) const {
@@ -90,7 +102,7 @@ unix_ms run_queue::newest(const conversation_key& place) const {
     unix_ms newest = 0;
     if (const auto found = by_place_.find(place); found != by_place_.end()) {
         for (const auto& one : found->second) {
-            newest = waits(*one) ? std::max(newest, one->record.started_at) : newest;
+            newest = waits(*one) ? std::max(newest, one->waits_since) : newest;
         }
     }
     return newest;

@@ -34,6 +34,7 @@ struct queue_pass {
 struct waiting_run {
     conversation_key place;
     session::run_record record; ///< The known part; started_at is when it was queued.
+    unix_ms waits_since = 0;    ///< As in session::queued_request.
     std::shared_ptr<event_log> log;
     completion_event over; ///< It has become an active run, or has ended.
 
@@ -42,6 +43,9 @@ struct waiting_run {
     std::shared_ptr<queue_pass> pass; ///< Null if no run has taken its messages.
     bool leaves = false;              ///< Its message is being withdrawn.
 };
+
+/// The part of a waiting request's run record that is known.
+[[nodiscard]] session::run_record record_of(const session::queued_request& request);
 
 /// The requests of this process that wait in the queues of threads. The messages are in the store
 /// (session::store::enqueue), where they may also be without a request here, for example after a
@@ -73,7 +77,7 @@ public:
 
     /// Returns true if requests of the thread wait that no run has taken.
     [[nodiscard]] bool is_awaited(const conversation_key& place) const;
-    /// When the newest of them was queued; 0 if there is none.
+    /// Since when the newest of them waits, in shared time; 0 if there is none.
     [[nodiscard]] unix_ms newest(const conversation_key& place) const;
     /// Returns true if it is the first of them in the queue, which begins the next run.
     [[nodiscard]] bool is_first(const waiting_run& request) const;

@@ -17,10 +17,11 @@ struct queued_request {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    std::string input_digest;    ///< As in run_record.
-    std::string idempotency_key; ///< As in run_record.
-    std::string protocol;        ///< As in run_record.
-    unix_ms queued_at = 0;
+    std::string input_digest;      ///< As in run_record.
+    std::string idempotency_key;   ///< As in run_record.
+    std::string protocol;          ///< As in run_record.
+    unix_ms queued_at = 0;         ///< By the clock of the process that queued it.
+    unix_ms waits_since = 0;       ///< The same moment in shared time (store::shared_time()).
     std::vector<message> messages; ///< In order, with ids.
     /// The process that is responsible for it (store::gateway_number()), set by the store; 0 if
     /// none is.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* find_locked =
     "SELECT id, message_count, branch_count, event_count, bytes, state_bytes, "
-    "offered_tools_bytes, context_bytes, version FROM agui.threads "
+    "offered_tools_bytes, context_bytes, version, agui.seen_version(version) FROM agui.threads "
     "WHERE principal = $1 AND thread_id = $2 FOR UPDATE";
 constexpr const char* insert_thread =
     "INSERT INTO agui.threads (id, principal, thread_id, agent_id, title, archived, metadata, "
@@ -167,6 +167,7 @@ std::optional<pg_thread_position> position_of(const pg_rows& rows) {
         .thread = rows.integer(0, 0),
         .size = {.messages = count(1), .branches = count(2)},
         .version = count(8),
+        .seen_version = count(9),
         .event_count = count(3),
         .bytes = count(4),
         .documents = {.state = count(5), .offered_tools = count(6), .context = count(7)},

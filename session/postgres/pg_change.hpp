@@ -17,6 +17,7 @@ struct pg_thread_position {
     std::int64_t thread = 0;
     thread_size size;
     std::uint64_t version = 0;
+    std::uint64_t seen_version = 0; ///< The version as a reader of this server sees it.
     std::uint64_t event_count = 0;
     std::uint64_t bytes = 0;
     document_sizes documents;

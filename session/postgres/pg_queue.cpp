@@ -24,17 +24,18 @@ constexpr const char* size_of_queue =
     "WHERE thread = " AGUI_PG_THREAD;
 constexpr const char* insert_request =
     "INSERT INTO agui.queued_requests (number, thread, run_id, parent_run_id, agent_id, "
-    "input_digest, idempotency_key, protocol, queued_at, bytes, messages, gateway) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce((" AGUI_PG_OWN("$12") "), 0))";
+    "input_digest, idempotency_key, protocol, queued_at, waits_since, bytes, messages, gateway) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+    "coalesce((" AGUI_PG_OWN("$13") "), 0))";
 constexpr const char* drop_request =
     "DELETE FROM agui.queued_requests WHERE number = $3 AND thread = " AGUI_PG_THREAD;
 constexpr const char* requests_of =
     "SELECT number, run_id, parent_run_id, agent_id, input_digest, idempotency_key, protocol, "
-    "queued_at, messages, gateway FROM agui.queued_requests WHERE thread = " AGUI_PG_THREAD
-    " ORDER BY number";
+    "queued_at, waits_since, messages, gateway FROM agui.queued_requests WHERE thread "
+    "= " AGUI_PG_THREAD " ORDER BY number";
 constexpr const char* left_requests =
     "SELECT q.number, q.run_id, q.parent_run_id, q.agent_id, q.input_digest, q.idempotency_key, "
-    "q.protocol, q.queued_at, q.messages, q.gateway, t.principal, t.thread_id "
+    "q.protocol, q.queued_at, q.waits_since, q.messages, q.gateway, t.principal, t.thread_id "
     "FROM agui.queued_requests q JOIN agui.threads t ON t.id = q.thread "
     "WHERE q.gateway IN (0, $2) AND q.number <> ALL ($3) "
     "ORDER BY q.number LIMIT $1 FOR UPDATE OF q SKIP LOCKED";
@@ -81,8 +82,8 @@ asio::awaitable<result<std::int64_t>> enqueue_in(
     pg_batch writes;
     writes.emplace_back(
         insert_request, number, at->thread, next.run_id, next.parent_run_id, next.agent_id,
-        next.input_digest, idempotency_key, next.protocol, next.queued_at, request.bytes,
-        request.messages, gateway
+        next.input_digest, idempotency_key, next.protocol, next.queued_at, next.waits_since,
+        request.bytes, request.messages, gateway
     );
     co_await in.commit(std::move(writes));
     co_return number;
@@ -115,8 +116,9 @@ queued_request request_in(const pg_rows& rows, std::size_t row, agui::logger& lo
     request.idempotency_key = rows.text(row, 5);
     request.protocol = rows.text(row, 6);
     request.queued_at = rows.integer(row, 7);
-    read_queued_messages(rows.text(row, 8), request, log);
-    request.gateway = rows.integer(row, 9);
+    request.waits_since = rows.integer(row, 8);
+    read_queued_messages(rows.text(row, 9), request, log);
+    request.gateway = rows.integer(row, 10);
     return request;
 }
 
@@ -132,7 +134,7 @@ asio::awaitable<std::vector<left_request>> claim_in(
     std::vector<std::int64_t> numbers;
     for (std::size_t i = 0; i < found.at(0).size() && !found.at(1).empty(); ++i) {
         left_request& next = claimed.emplace_back();
-        next.key = {std::string(found[0].text(i, 10)), std::string(found[0].text(i, 11))};
+        next.key = {std::string(found[0].text(i, 11)), std::string(found[0].text(i, 12))};
         next.request = request_in(found[0], i, log);
         next.request.gateway = gateway;
         numbers.push_back(next.request.number);

@@ -177,7 +177,7 @@ AND r.run_id = its_id) THEN
 END IF;
 )sql" AGUI_PG_LOCK_THREAD R"sql(
 own_thread := old.id;
-IF seen_version <> coalesce(old.version, 0) THEN
+IF seen_version <> coalesce(agui.seen_version(old.version), 0) THEN
     answer := 'changed'; RETURN;
 END IF;
 IF own_thread IS NOT NULL AND EXISTS (SELECT FROM agui.runs r WHERE r.thread = own_thread

@@ -88,12 +88,13 @@ constexpr const char* first_schema[] = {
     "CREATE INDEX failed_attempts_by_run ON agui.failed_attempts (run)",
     "CREATE INDEX failed_attempts_by_time ON agui.failed_attempts (at, number) INCLUDE (bytes)",
 
-    // gateway: the one that is responsible for the request.
+    // gateway: the one that is responsible for the request. queued_at is by the clock of the one
+    // that queued it, waits_since the same moment by the database's.
     "CREATE TABLE agui.queued_requests (number bigint PRIMARY KEY, thread bigint NOT NULL, "
     "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
     "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
-    "queued_at bigint NOT NULL, bytes bigint NOT NULL, messages bytea NOT NULL, "
-    "gateway bigint NOT NULL DEFAULT 0)",
+    "queued_at bigint NOT NULL, waits_since bigint NOT NULL, bytes bigint NOT NULL, "
+    "messages bytea NOT NULL, gateway bigint NOT NULL DEFAULT 0)",
     "CREATE INDEX queued_requests_by_thread ON agui.queued_requests (thread, number)",
     "CREATE INDEX queued_requests_by_gateway ON agui.queued_requests (gateway, number)",
 
@@ -168,6 +169,11 @@ constexpr const char* first_schema[] = {
     "RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint; "
     "EXCEPTION WHEN feature_not_supported OR insufficient_privilege OR undefined_function "
     "THEN RETURN 0; END $$",
+    // The version of a thread for a reader, which therefore shares none with a reader of a server
+    // that this one has replaced: they may have had different changes after the same number of
+    // them. Only the uppermost bits of the thread's number are hidden by it.
+    "CREATE FUNCTION agui.seen_version(stored bigint) RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT stored # ((agui.timeline() & 127) << 49) $$",
     // Some bits of the timeline, before some of the sequence.
     "CREATE FUNCTION agui.next_number(of regclass, timeline_bits integer, bits integer) "
     "RETURNS bigint LANGUAGE sql AS "

@@ -20,7 +20,7 @@ struct pg_migration {
 };
 
 /// The oldest version that can be opened.
-inline constexpr std::int64_t pg_first_version = 8;
+inline constexpr std::int64_t pg_first_version = 9;
 
 /// The first makes pg_first_version from nothing, each other one a version from that before it.
 [[nodiscard]] std::span<const pg_migration> pg_migrations() noexcept;

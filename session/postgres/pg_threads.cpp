@@ -180,7 +180,7 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
         co_return lease_is_lost();
     }
     const std::optional<pg_thread_position> at = position_of(found.at(0));
-    if (what.seen_version && *what.seen_version != (at ? at->version : 0)) {
+    if (what.seen_version && *what.seen_version != (at ? at->seen_version : 0)) {
         co_return thread_has_changed();
     }
     if (found.at(1).boolean(0, 0) || names.has_twins) {

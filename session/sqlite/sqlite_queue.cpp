@@ -87,6 +87,7 @@ std::vector<sqlite_queue::row> sqlite_queue::of_thread(std::int64_t thread) {
         request.idempotency_key = read.text(5);
         request.protocol = read.text(6);
         request.queued_at = read.integer(7);
+        request.waits_since = request.queued_at; // No other process shares the store.
         found.back().messages = read.text(8);
     }
     return found;

@@ -56,7 +56,8 @@ protected:
 
     /// As a process does that has that store.
     static std::int64_t enqueue_at(
-        session::store& at, const std::string& run_id, const std::string& agent = "default"
+        session::store& at, const std::string& run_id, const std::string& agent = "default",
+        unix_ms queued_at = 1
     ) {
         session::queued_request row;
         session::message& message = row.messages.emplace_back();
@@ -66,7 +67,8 @@ protected:
         row.run_id = run_id;
         row.agent_id = agent;
         row.protocol = "1.1";
-        row.queued_at = 1;
+        row.queued_at = queued_at;
+        row.waits_since = 1;
         return outcome_of(at.enqueue({"", "t"}, row, {100, 1'000'000})).value();
     }
 
@@ -330,6 +332,37 @@ TEST_P(TwoGatewaysQueue, AMessageThatAGatewayHasLeftBehindIsAnswered) {
 
     EXPECT_THAT(ask_at(a(), get(events_path("s"))).body, HasSubstr("Two"));
     EXPECT_THAT(queued(), IsEmpty());
+}
+
+// The fake store, in one process, has one clock.
+class TwoGatewaysQueueClocks : public TwoGatewaysQueue {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, TwoGatewaysQueueClocks, ::testing::Values(common_store_kind::postgres), name_of_store
+);
+
+// The clock of the gateway that queued it was ahead.
+TEST_P(TwoGatewaysQueueClocks, AHandOffHoldsAMessageThatWasQueuedBeforeItByAWrongClock) {
+    std::atomic<bool> is_held{false};
+    const failpoint_hook hook([&](std::string_view name) {
+        is_held = is_held || name == "queue.held";
+    });
+    const auto first = start_with_run();
+    auto fourth = common->open();
+    constexpr unix_ms ten_days = 864'000'000;
+    enqueue_at(*fourth, "s", "default", system_clock().now() + ten_days);
+    fourth.reset();
+
+    model.answer({.text = "Look", .call_id = "paint-1"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("pendingToolCallIds"));
+    ASSERT_TRUE(comes_true([&] { return is_held.load(); }));
+    const auto answered = open(a(), post("/agui", answer_body("n", "paint-1")));
+
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: Look", "tool: done"));
+    model.answer({.text = "Done"});
+    ASSERT_TRUE(model.wait_for_calls(3));
+    EXPECT_EQ(model.request(2).back(), "user: s");
 }
 
 // Nobody has the thread: its gateway ended between two runs.

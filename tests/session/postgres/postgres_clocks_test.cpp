@@ -161,12 +161,16 @@ TEST_F(PostgresClocks, GatewaysWithDifferentClocksReadTheSameTimes) {
     begin(*sound, thread_1, "run_1", get(sound->acquire(thread_1, "run_1")));
     queued_request request;
     request.run_id = "run_2";
-    request.queued_at = system_clock().now();
+    request.queued_at = wrong.now();
+    request.waits_since = other->shared_time(wrong.now());
     request.messages.push_back(test::user_message("m_2", "Hello").message);
-    get(sound->enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
+    get(other->enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
 
-    EXPECT_EQ(get(sound->queued(thread_1)).at(0).queued_at, request.queued_at);
-    EXPECT_EQ(get(other->queued(thread_1)).at(0).queued_at, request.queued_at);
+    for (const auto& store : {sound.get(), other.get()}) {
+        const queued_request found = get(store->queued(thread_1)).at(0);
+        EXPECT_EQ(found.queued_at, request.queued_at);
+        EXPECT_LT(std::abs(found.waits_since - system_clock().now()), 60'000);
+    }
     end_run(*sound, thread_2, system_clock().now());
     EXPECT_EQ(
         get(sound->latest_run(thread_2))->ended_at, get(other->latest_run(thread_2))->ended_at

@@ -15,6 +15,7 @@ namespace asio = boost::asio;
 
 using test::frames_of;
 using test::key_of;
+using test::run_of;
 using test::recording_observer;
 using test::recording_peer;
 using test::slice_of;
@@ -510,6 +511,32 @@ TEST_F(PostgresFailover, TheStoreRemembersHowMuchOfALostRunIsCertain) {
     end.run->sound_until = get(store_->orphans(last)).at(0).run.sound_until;
     done(store_->commit(thread_1, end, slice_of(number, 4, {"end"}), {last, true}));
     EXPECT_EQ(get(store_->find_run(thread_1, "run_1"))->sound_until, 2U);
+}
+
+// The standby may have had as many other changes of it.
+TEST_F(PostgresFailover, AThreadThatWasReadBeforeItHasAnotherVersion) {
+    const lease_ptr first = get(store_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store_, thread_1, "run_1", first, user_turn("m_1", "Hi"));
+    done(store_->commit(
+        thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"}), {first, true}
+    ));
+    const std::uint64_t before = get(store_->look_up(thread_1, "run_2")).thread.value().version;
+    const lease_ptr held = get(store_->acquire(thread_1, "run_2"));
+    const lease_ptr other = get(store_->acquire(key_of("thread_2"), "run_3"));
+
+    fail_over();
+
+    const changes next = user_turn("m_2", "And?", 1);
+    EXPECT_EQ(
+        failure_of(store_->begin(thread_1, run_of("run_2"), next, before, held)), errc::conflict
+    );
+    EXPECT_EQ( // One that does not begin with a call of begin_run().
+        failure_of(store_->begin(thread_1, run_of("run_2"), next, before)), errc::conflict
+    );
+    const std::uint64_t now = get(store_->look_up(thread_1, "run_2")).thread.value().version;
+    EXPECT_NE(now, before);
+    get(store_->begin(thread_1, run_of("run_2"), next, now, held));
+    get(store_->begin(key_of("thread_2"), run_of("run_3"), user_turn("m_3", "Hi"), 0, other));
 }
 
 TEST_F(PostgresFailover, ALeaseThatTheStandbyLackedIsLost) {
