@@ -228,18 +228,36 @@ void event_log::write_entries(std::uint64_t first, std::uint64_t last, session::
     }
 }
 
-void event_log::publish_end() {
+void event_log::end(ending how) {
     resumptions ready;
     {
         const std::lock_guard lock(mutex_);
-        visible_ = events_.size();
+        if (ended_) {
+            return;
+        }
+        if (how.is_stored) {
+            visible_ = events_.size();
+            held_.reset(); // A committed run cannot be lost.
+        }
+        tail_ = std::move(how.unnumbered);
+        next_ = std::move(how.next);
+        cuts_off_ = how.cuts_off;
         ended_ = true;
-        held_.reset(); // A committed run cannot be lost.
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
     resume(ready);
 }
+
+void event_log::publish_end() { end({.is_stored = true}); }
+
+void event_log::end_without_store(std::vector<std::string> events) {
+    end({.unnumbered = std::move(events)});
+}
+
+void event_log::continue_in(std::shared_ptr<event_log> next) { end({.next = std::move(next)}); }
+
+void event_log::cut_off_readers() { end({.cuts_off = true}); }
 
 std::vector<std::string> event_log::freeze() {
     std::vector<std::string> visible;
@@ -258,45 +276,9 @@ std::vector<std::string> event_log::freeze() {
     return visible;
 }
 
-void event_log::end_without_store(const std::vector<std::string>& events) {
-    resumptions ready;
-    {
-        const std::lock_guard lock(mutex_);
-        tail_ = events;
-        ended_ = true;
-        share_.shrink_to(held_bytes_);
-        take_waiters(ready);
-    }
-    resume(ready);
-}
-
 void event_log::hand_back() {
     const std::lock_guard lock(mutex_);
     handed_back_ = true; // The end of the log wakes them.
-}
-
-void event_log::cut_off_readers() {
-    resumptions ready;
-    {
-        const std::lock_guard lock(mutex_);
-        cuts_off_ = true;
-        ended_ = true;
-        share_.shrink_to(held_bytes_);
-        take_waiters(ready);
-    }
-    resume(ready);
-}
-
-void event_log::continue_in(std::shared_ptr<event_log> next) {
-    resumptions ready;
-    {
-        const std::lock_guard lock(mutex_);
-        next_ = std::move(next);
-        ended_ = true;
-        share_.shrink_to(held_bytes_);
-        take_waiters(ready);
-    }
-    resume(ready);
 }
 
 std::string event_log::event(std::uint64_t sequence) const {

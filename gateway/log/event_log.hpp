@@ -122,7 +122,7 @@ public:
     [[nodiscard]] std::vector<std::string> freeze();
     /// Ends the log with events that the store does not hold; they are sent without a number (the
     /// exception of P3). To be called after freeze().
-    void end_without_store(const std::vector<std::string>& events);
+    void end_without_store(std::vector<std::string> events);
     /// Ends the log of a run that may have moved to another process. Its readers continue in
     /// `next`, which has all events that they were shown, with the same numbers.
     void continue_in(std::shared_ptr<event_log> next);
@@ -243,6 +243,15 @@ private:
         std::optional<std::string> v1_0;
         std::optional<std::string> undeclared;
     };
+
+    /// What readers get after the visible events. Only the first end counts.
+    struct ending {
+        bool is_stored = false; ///< All events, as the store has them.
+        std::vector<std::string> unnumbered{};
+        std::shared_ptr<event_log> next{};
+        bool cuts_off = false;
+    };
+    void end(ending how);
 
     [[nodiscard]] bool is_elsewhere() const noexcept AGUI_REQUIRES(mutex_);
     void count(std::size_t bytes) AGUI_REQUIRES(mutex_);
