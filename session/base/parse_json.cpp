@@ -65,7 +65,7 @@ result<json::value> parse_with(json::parser& parser, std::string_view text) {
         }
         return parser.release();
     } catch (const memory_refused&) {
-        return failure{errc::overloaded, "the server has not enough memory for this JSON"};
+        return failure{errc::overloaded, "the server does not have enough memory for this JSON"};
     }
 }
 

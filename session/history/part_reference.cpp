@@ -302,7 +302,7 @@ private:
         if (bytes_ > bytes_max_) {
             return failure{
                 errc::body_too_large,
-                "the parts that the messages name would take more than " +
+                "the parts that the messages refer to would take more than " +
                     std::to_string(bytes_max_) + " bytes: start a new thread",
                 "messages",
                 {}

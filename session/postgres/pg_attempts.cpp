@@ -129,7 +129,7 @@ asio::awaitable<void> pg_attempts::write_batch(std::vector<failed_attempt> batch
 
 void pg_attempts::warn(std::string_view reason) {
     shared_.log.log(
-        log_level::warning, "a failed attempt at a model could not be kept", {{"reason", reason}}
+        log_level::warning, "a failed model call could not be recorded", {{"reason", reason}}
     );
 }
 

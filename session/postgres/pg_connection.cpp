@@ -245,7 +245,7 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
     if (answer.at(0).boolean(0, 0)) {
         throw pg_error(
             "",
-            "the PostgreSQL server only reads: it is a standby, or default_transaction_read_only "
+            "the PostgreSQL server is read-only: it is a standby, or default_transaction_read_only "
             "is on",
             pg_error::effect::refused
         );
@@ -255,8 +255,8 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
     if (answer.at(0).text(0, 1) != "read committed") {
         throw pg_error(
             "",
-            "default_transaction_isolation of the PostgreSQL database or role is not "
-            "'read committed'",
+            "default_transaction_isolation of the PostgreSQL database or role must be 'read "
+            "committed'",
             pg_error::effect::refused
         );
     }
@@ -353,7 +353,7 @@ asio::awaitable<void> pg_connection::flush() {
             handle_->socket.async_wait(descriptor::wait_read, as_result)
         );
         if (handle_->is_late) {
-            lose("the PostgreSQL server did not take a request in time");
+            lose("the PostgreSQL server did not accept a request in time");
         }
         if (first.index() == 1) {
             read_input();

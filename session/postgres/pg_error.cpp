@@ -20,8 +20,8 @@ std::string text_of(const std::string& sqlstate, const std::string& text) {
     }
     std::string whole = text + " (SQLSTATE " + sqlstate + ")";
     if (is_of_another_connection(sqlstate)) {
-        whole += "; a pooler in between that keeps no prepared statements (PgBouncer in "
-                 "transaction mode) needs session.prepared = false";
+        whole += "; if the connection goes through a pooler without prepared statements (PgBouncer "
+                 "in transaction mode), set session.prepared = false";
     }
     return whole;
 }

@@ -258,7 +258,8 @@ void pg_gateway::lose(std::int64_t id) {
     }
     shared_.log.log(
         log_level::error,
-        "the leases of this gateway were not renewed in time: its runs end, and others may go on",
+        "this gateway did not renew its leases in time: its runs are ended, and other gateways may "
+        "take over its threads",
         {{"gateway", std::to_string(id)}}
     );
     former_.push_back(std::exchange(id_, 0));
@@ -277,7 +278,7 @@ asio::awaitable<bool> pg_gateway::fence(std::int64_t id) {
     if (is_fenced) {
         ++fences_;
         shared_.log.log(
-            log_level::warning, "a gateway has not renewed its leases in time and was fenced",
+            log_level::warning, "a gateway did not renew its leases in time and was fenced",
             {{"gateway", std::to_string(id)}}
         );
     }

@@ -150,7 +150,7 @@ settle_together(pg_shared& shared, std::int64_t gateway, std::vector<std::int64_
     }
     if (is_damaged && runs.size() == 1) {
         shared.log.log(
-            log_level::error, "the log of a run is lost: the server cannot read it",
+            log_level::error, "the log of a run is lost: the database cannot read it",
             {{"run", std::to_string(runs.front())}}
         );
         (void)co_await write_at_once(shared, {.gateway = gateway}, [&runs] {

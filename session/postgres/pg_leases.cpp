@@ -92,7 +92,7 @@ bool is_of_timeline(const lease& held, std::int64_t timeline) {
 }
 
 failure no_gateway() {
-    return {errc::store_unavailable, "the leases of this server were lost: try again"};
+    return {errc::store_unavailable, "this server has lost its leases: try again"};
 }
 
 } // namespace

@@ -269,7 +269,7 @@ asio::awaitable<void> pg_logs::write_batch(batch entries, std::int64_t gateway) 
         co_return;
     }
     shared_.log.log(
-        log_level::error, "entries of runs could not be stored", {{"reason", why.text}}
+        log_level::error, "entries of run logs could not be stored", {{"reason", why.text}}
     );
     if (why.is_fenced) {
         gateway_.lose(gateway); // By now it may have another number, which is not fenced.
@@ -511,7 +511,7 @@ asio::awaitable<void> pg_logs::clean_journal() {
 
 void pg_logs::lose_after(std::int64_t run, std::uint64_t end) {
     shared_.log.log(
-        log_level::error, "the server has lost entries of a run that it had stored",
+        log_level::error, "the database has lost stored entries of a run's log",
         {{"run", std::to_string(run)}, {"end", std::to_string(end)}}
     );
     std::vector<waiting> lost;

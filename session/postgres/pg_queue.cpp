@@ -154,7 +154,7 @@ take_over_in(pg_transaction& in, std::int64_t number, std::int64_t from, std::in
     look.emplace_back(own_number, gateway);
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
     if (found.at(1).empty()) {
-        co_return failure{errc::store_unavailable, "the leases of this server were lost", {}, {}};
+        co_return failure{errc::store_unavailable, "this server has lost its leases", {}, {}};
     }
     if (found.at(0).empty()) {
         co_return false;

@@ -18,7 +18,7 @@ namespace {
 
 void check_type(bool fits) {
     if (!fits) {
-        throw std::logic_error("a column of a statement has another type than the one read");
+        throw std::logic_error("a column of a statement has a different type from the one read");
     }
 }
 
@@ -37,7 +37,7 @@ public:
 
     std::string_view take(std::size_t size) {
         if (size > rest_.size()) {
-            throw std::runtime_error("a record that the database has sent is cut off");
+            throw std::runtime_error("a record from the database is truncated");
         }
         const std::string_view taken = rest_.substr(0, size);
         rest_.remove_prefix(size);

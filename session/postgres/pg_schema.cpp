@@ -284,7 +284,8 @@ void check(const known_versions& found, std::int64_t newest) {
         " version of this program (schema version " +
         std::to_string(is_older ? found.schema : found.min_reader) +
         "; known: " + std::to_string(pg_first_version) + " to " + std::to_string(newest) +
-        "): use that version, or ALTER SCHEMA agui RENAME TO another name to begin a new store"
+        "): use that version, or rename the schema agui (ALTER SCHEMA agui RENAME TO ...) to start "
+        "a new store"
     );
 }
 
@@ -294,11 +295,11 @@ void check(const known_versions& found, std::int64_t newest) {
         throw pg_error(error);
     }
     throw std::runtime_error(
-        (is_locked
-             ? "the PostgreSQL store's schema cannot be changed while others hold its tables "
-               "(a backup, a long query): start again when they are done. "
-             : "a change of the PostgreSQL store's schema took too long: other gateways would "
-               "have to wait for it. Make the new indexes first (CREATE INDEX CONCURRENTLY). ") +
+        (is_locked ? "the PostgreSQL store's schema cannot be changed while another session locks "
+                     "its tables (a backup, a long query): start the gateway again when that "
+                     "session has finished. "
+                   : "a change of the PostgreSQL store's schema took too long and would block "
+                     "other gateways: create the new indexes first (CREATE INDEX CONCURRENTLY). ") +
         std::string(error.what())
     );
 }

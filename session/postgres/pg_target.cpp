@@ -109,7 +109,7 @@ pg_target::pg_target(const std::string& url, std::string password)
     // The message of libpq may repeat a part of the URL, and thus of the password.
     const option_list parsed(PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
     if (!parsed) {
-        throw std::runtime_error("the URL of the PostgreSQL server cannot be read");
+        throw std::runtime_error("the URL of the PostgreSQL server cannot be parsed");
     }
     for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
         if (each->val != nullptr) {
@@ -189,7 +189,7 @@ asio::awaitable<pg_target::options> pg_target::resolve(clock::time_point deadlin
     }
     if (names.empty()) {
         throw pg_error(
-            "", "no address was found in time for the host of the PostgreSQL server",
+            "", "the host name of the PostgreSQL server was not resolved in time",
             pg_error::effect::connection_lost
         );
     }

@@ -162,7 +162,7 @@ asio::awaitable<bool> pg_transaction::was_committed() {
         }
         const bool is_over = !co_await backoff.pause(deadline_);
         if (is_over) {
-            throw pg_unavailable("the server does not say whether a transaction was committed");
+            throw pg_unavailable("it is unknown whether the server committed a transaction");
         }
         pool_.drop_idle(); // A server that refuses the question may not be the one to ask.
     }

@@ -143,7 +143,7 @@ asio::awaitable<void> pg_upkeep::work() {
             has_ended_runs_ = true;
             pause = pause_after_failure;
             shared_.log.log(
-                log_level::warning, "the PostgreSQL store could not be kept in order",
+                log_level::warning, "the upkeep of the PostgreSQL store has failed",
                 {{"reason", reason}}
             );
         }
@@ -176,7 +176,7 @@ asio::awaitable<void> pg_upkeep::join_ended() {
         if (!reason.empty()) {
             if (most == 1) {
                 shared_.log.log(
-                    log_level::warning, "the rows of an ended run's log cannot be joined",
+                    log_level::warning, "the rows of an ended run's log cannot be merged",
                     {{"run", std::to_string(tried.front())}, {"reason", reason}}
                 );
                 (void)co_await write_one(shared_, leave_unjoined, tried.front());

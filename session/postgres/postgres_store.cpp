@@ -135,7 +135,10 @@ asio::awaitable<void> postgres_store::shut_down() {
         co_await gateway_.leave();
     } catch (const std::runtime_error& error) {
         // Other processes notice when the lease expires.
-        log_.log(log_level::warning, "could not leave the store", {{"reason", error.what()}});
+        log_.log(
+            log_level::warning, "could not release this gateway's leases: they will expire",
+            {{"reason", error.what()}}
+        );
     }
     pool_.close();
 }
@@ -171,9 +174,9 @@ void postgres_store::on_renewed() { note_success(); }
 // Any client may read it: the address of the server and the user name are for the log only.
 std::string postgres_store::unavailable() const {
     if (!pool_.unavailable().empty()) {
-        return "the database cannot be used";
+        return "the database is unavailable";
     }
-    return number_ != 0 ? "" : "the leases of this server were lost";
+    return number_ != 0 ? "" : "this server has lost its leases";
 }
 
 void postgres_store::use_password(std::string password) {
@@ -182,13 +185,13 @@ void postgres_store::use_password(std::string password) {
 
 void postgres_store::note_failure(const std::string& reason) {
     if (!std::exchange(has_failed_, true)) {
-        log_.log(log_level::error, "the PostgreSQL store cannot be used", {{"reason", reason}});
+        log_.log(log_level::error, "the PostgreSQL store is unavailable", {{"reason", reason}});
     }
 }
 
 void postgres_store::note_success() {
     if (std::exchange(has_failed_, false)) {
-        log_.log(log_level::info, "the PostgreSQL store can be used again");
+        log_.log(log_level::info, "the PostgreSQL store is available again");
     }
 }
 

@@ -21,7 +21,7 @@ namespace agui::session {
 // The way of a call to the store's thread and back, for the files that implement postgres_store.
 
 [[nodiscard]] inline failure store_cannot_be_used() {
-    return {errc::store_unavailable, "the store cannot be used at the moment: try again later"};
+    return {errc::store_unavailable, "the store is unavailable: try again later"};
 }
 
 template <class T>

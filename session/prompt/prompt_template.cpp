@@ -155,7 +155,7 @@ prompt_template::parse(std::string_view text, const std::vector<std::string>& pr
         if (end == std::string_view::npos || !is_name(name)) {
             return wrong(
                 "has a {{ in line " + std::to_string(line) +
-                " that begins no {{name}} (a literal {{ is written {{{{)"
+                " that does not begin a {{name}} (for a literal {{, write {{{{)"
             );
         }
         auto found = placeholder(name, props);

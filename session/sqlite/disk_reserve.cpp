@@ -12,7 +12,8 @@ namespace agui::session {
 disk_reserve::disk_reserve(std::string path, agui::logger& log) : path_(std::move(path)) {
     if (!restore()) {
         log.log(
-            log_level::warning, "no disk space is reserved for removing threads from a full disk",
+            log_level::warning,
+            "cannot reserve disk space: threads may not be removable once the disk is full",
             {{"file", path_}}
         );
     }

@@ -73,7 +73,10 @@ std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) 
         }
     }
     if (runs.empty()) {
-        logger_.log(log_level::warning, "logs that cannot be dropped exceed session.log_max_bytes");
+        logger_.log(
+            log_level::warning,
+            "the logs exceed session.log_max_bytes, but none of them can be dropped"
+        );
     }
     return runs;
 }

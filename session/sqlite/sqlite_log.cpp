@@ -134,7 +134,7 @@ void sqlite_log::keep_up() noexcept {
         attempt(&sqlite_log::add_file);
     }
     if (!rests_ && std::exchange(fails_, false)) {
-        log_.log(log_level::info, "the journal can be kept up again");
+        log_.log(log_level::info, "the upkeep of the journal works again");
     }
 }
 
@@ -145,7 +145,9 @@ void sqlite_log::attempt(void (sqlite_log::*step)()) noexcept {
         rolled_back();
         rests_ = true;
         if (!std::exchange(fails_, true)) {
-            log_.log(log_level::error, "cannot keep up the journal", {{"reason", error.what()}});
+            log_.log(
+                log_level::error, "the upkeep of the journal has failed", {{"reason", error.what()}}
+            );
         }
     }
 }
@@ -214,7 +216,7 @@ bool sqlite_log::write_all() noexcept {
         return true;
     } catch (const std::exception& error) {
         rolled_back();
-        log_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
+        log_.log(log_level::error, "cannot write to the store", {{"reason", error.what()}});
         return false;
     }
 }

@@ -225,7 +225,7 @@ void check_version(database& db, std::int64_t newest) {
         std::string("was written by ") + (version > newest ? "a newer" : "an older") +
         " version of this program (schema version " + std::to_string(version) +
         "; known: " + std::to_string(sqlite_first_version) + " to " + std::to_string(newest) +
-        "): use that version, or move the file and those beside it away to begin a new store"
+        "): use that version, or move this file and the files beside it away to start a new store"
     );
 }
 
@@ -233,7 +233,7 @@ void use_wal(database& db) {
     statement pragma(db, "PRAGMA journal_mode = WAL");
     statement::rows row = pragma.query();
     if (!row.next() || row.text(0) != "wal") {
-        throw std::runtime_error("is on a file system that cannot hold a write-ahead log");
+        throw std::runtime_error("is on a file system that does not support a write-ahead log");
     }
 }
 

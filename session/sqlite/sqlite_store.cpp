@@ -25,9 +25,7 @@ std::size_t cost_of(const failed_attempt& attempt) noexcept {
 }
 
 void warn_of_lost_attempt(agui::logger& log, std::string_view reason) {
-    log.log(
-        log_level::warning, "a failed attempt at a model could not be kept", {{"reason", reason}}
-    );
+    log.log(log_level::warning, "a failed model call could not be recorded", {{"reason", reason}});
 }
 
 // A job without a waiting caller.
@@ -77,7 +75,7 @@ std::string sqlite_store::unavailable() const {
         return {};
     }
     worker_.try_write();
-    return "the store cannot be written";
+    return "the store is not writable";
 }
 
 void sqlite_store::close() {

@@ -202,7 +202,7 @@ void sqlite_worker::carry_out(job_span& jobs) {
     // A single job may be the cause, or the cause may be gone.
     for (const auto& job : jobs) {
         if (!try_transaction(&job, 1)) {
-            job->fail({errc::store_unavailable, "the store cannot be written"});
+            job->fail({errc::store_unavailable, "the store is not writable"});
         }
         job->complete();
     }
@@ -242,7 +242,7 @@ void sqlite_worker::committed() noexcept {
     tables_.cache.committed();
     has_disk_ = true;
     if (std::exchange(fails_, false)) {
-        logger_.log(log_level::info, "the store can be written again");
+        logger_.log(log_level::info, "the store is writable again");
     }
 }
 
@@ -256,7 +256,7 @@ void sqlite_worker::failed(const std::exception& error) noexcept {
         has_disk_ = false;
     }
     if (!std::exchange(fails_, true)) {
-        logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
+        logger_.log(log_level::error, "cannot write to the store", {{"reason", error.what()}});
     }
 }
 

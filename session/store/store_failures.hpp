@@ -25,7 +25,7 @@ namespace agui::session {
 }
 
 [[nodiscard]] inline failure queue_is_full() {
-    return {errc::queue_full, "too many messages wait for this thread: try again later"};
+    return {errc::queue_full, "too many messages are queued for this thread: try again later"};
 }
 
 [[nodiscard]] inline failure thread_has_changed() {
@@ -33,12 +33,12 @@ namespace agui::session {
 }
 
 [[nodiscard]] inline failure lease_is_lost() {
-    return {errc::lease_lost, "another process may have the thread by now: try again"};
+    return {errc::lease_lost, "another process may have taken over the thread: try again"};
 }
 
 /// The run is known, but its log or a part of it is gone.
 [[nodiscard]] inline failure log_is_gone() {
-    return {errc::run_expired, "the log of this run is gone"};
+    return {errc::run_expired, "the log of this run is no longer stored"};
 }
 
 } // namespace agui::session

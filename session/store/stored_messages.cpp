@@ -40,7 +40,7 @@ void read_queued_messages(std::string_view text, queued_request& to, agui::logge
     };
     const result<json::value> parsed = parse_stored(text);
     if (!parsed || !parsed->is_array()) {
-        leave_out(parsed ? failure{errc::invalid_json, "no array"} : parsed.error());
+        leave_out(parsed ? failure{errc::invalid_json, "is not an array"} : parsed.error());
         return;
     }
     for (const json::value& each : parsed->get_array()) {

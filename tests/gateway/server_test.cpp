@@ -739,7 +739,9 @@ TEST_F(ServerTest, LogsWhyTheStoreFails) {
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     EXPECT_EQ(reply.status, 503);
     EXPECT_EQ(error_code(reply), "store_unavailable");
-    EXPECT_THAT(log.lines(), ::testing::Contains(::testing::HasSubstr("cannot write the store")));
+    EXPECT_THAT(
+        log.lines(), ::testing::Contains(::testing::HasSubstr("cannot write to the store"))
+    );
     server.reset();
 }
 

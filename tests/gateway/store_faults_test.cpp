@@ -211,7 +211,7 @@ TEST_F(Readiness, IsRefusedWithAReasonWhileTheStoreCannotBeWritten) {
         const raw_reply refused = ask(get("/readyz"));
         EXPECT_EQ(refused.status, 503);
         EXPECT_EQ(
-            refused.body, R"({"status":"store_unavailable","reason":"the store cannot be written"})"
+            refused.body, R"({"status":"store_unavailable","reason":"the store is not writable"})"
         );
     }
     EXPECT_EQ(ask(get("/healthz")).status, 200);

@@ -392,7 +392,7 @@ result<document> read_document(std::string_view text, const document_rules& rule
         return runner::replace_unpaired_surrogates(whole) ? read_once(whole, rules, use)
                                                           : std::move(read);
     } catch (const memory_refused&) {
-        return failure{errc::overloaded, "the server has not enough memory for this request"};
+        return failure{errc::overloaded, "the server does not have enough memory for this request"};
     }
 }
 

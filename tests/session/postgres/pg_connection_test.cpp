@@ -251,7 +251,7 @@ TEST_F(PgConnection, RefusesAServerThatOnlyReads) {
         (void)run(pg_connection::open(any, true, clock::now() + 10s));
         ADD_FAILURE() << "it was accepted";
     } catch (const pg_error& error) {
-        EXPECT_TRUE(std::string(error.what()).starts_with("the PostgreSQL server only reads"));
+        EXPECT_TRUE(std::string(error.what()).starts_with("the PostgreSQL server is read-only"));
     }
 }
 

@@ -370,7 +370,7 @@ TEST_F(PostgresFaults, SaysThatTheServerIsAwayAndGoesOnAfterwards) {
     server.command("halt");
     EXPECT_EQ(failure_of(store->load(thread_1)), errc::store_unavailable);
     EXPECT_EQ(failure_of(store->commit(thread_1, {})), errc::store_unavailable);
-    EXPECT_EQ(store->unavailable(), "the database cannot be used");
+    EXPECT_EQ(store->unavailable(), "the database is unavailable");
     EXPECT_THAT(log_.lines(), Contains(HasSubstr("PGSQL")));
     store->append_log(slice_of(number, 1, {"lost"}), observer, nullptr);
     EXPECT_TRUE(observer->wait_failed());

@@ -219,7 +219,7 @@ TEST_F(PostgresStore, DoesNotTellItsSecrets) {
     EXPECT_NE(text.find("refused"), std::string::npos) << text;
     EXPECT_EQ(text.find("secret"), std::string::npos) << text;
     nowhere.url = "postgresql://someone:sec%ret1@127.0.0.1:1/db";
-    EXPECT_EQ(message_of_failure(nowhere), "the URL of the PostgreSQL server cannot be read");
+    EXPECT_EQ(message_of_failure(nowhere), "the URL of the PostgreSQL server cannot be parsed");
     for (const std::string& line : log_.lines()) {
         EXPECT_EQ(line.find("secret"), std::string::npos) << line;
     }

@@ -94,7 +94,7 @@ TEST(PromptTemplate, BracesThatBeginNoPlaceholderAreAnError) {
           "a\n{{#if user}}", "a\n{{user\n}}"}) {
         EXPECT_EQ(
             problem_of(text),
-            "has a {{ in line 2 that begins no {{name}} (a literal {{ is written {{{{)"
+            "has a {{ in line 2 that does not begin a {{name}} (for a literal {{, write {{{{)"
         ) << text;
     }
 }

@@ -31,7 +31,7 @@ protected:
     std::size_t warnings() {
         const std::vector<std::string> all = log().lines();
         return static_cast<std::size_t>(std::ranges::count_if(all, [](const std::string& line) {
-            return line.find("a failed attempt at a model could not be kept") != std::string::npos;
+            return line.find("a failed model call could not be recorded") != std::string::npos;
         }));
     }
 };

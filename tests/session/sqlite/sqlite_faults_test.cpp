@@ -151,8 +151,8 @@ TEST_F(SqliteStoreFailure, IsLoggedOnceUntilItIsOver) {
     begin(*subject, thread_1, "run_1");
 
     ASSERT_EQ(log().lines().size(), 2U);
-    EXPECT_TRUE(log().lines()[0].starts_with("error cannot write the store"));
-    EXPECT_EQ(log().lines()[1], "info the store can be written again");
+    EXPECT_TRUE(log().lines()[0].starts_with("error cannot write to the store"));
+    EXPECT_EQ(log().lines()[1], "info the store is writable again");
 }
 
 TEST_F(SqliteStoreFailure, TheStoreIsUnavailableUntilATryAtWritingSucceeds) {
@@ -163,7 +163,7 @@ TEST_F(SqliteStoreFailure, TheStoreIsUnavailableUntilATryAtWritingSucceeds) {
     EXPECT_FALSE(run(subject->begin(thread_1, run_of("run_1"), {})));
 
     for (int i = 0; i < 2; ++i) {
-        EXPECT_EQ(subject->unavailable(), "the store cannot be written");
+        EXPECT_EQ(subject->unavailable(), "the store is not writable");
         (void)get(subject->load(thread_1)); // After the try.
     }
     files.heal();
@@ -187,7 +187,7 @@ TEST_F(SqliteStoreFailure, TheStoreIsUnavailableWhileTheJournalCannotBeWritten) 
         });
         subject->append_log(slice_of(number, 1, {"a"}), observer);
         for (int i = 0; i < 2; ++i) {
-            EXPECT_EQ(subject->unavailable(), "the store cannot be written");
+            EXPECT_EQ(subject->unavailable(), "the store is not writable");
             begin(*subject, key_of("other" + std::to_string(i)), "run_1");
         }
     }

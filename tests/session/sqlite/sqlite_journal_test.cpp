@@ -633,8 +633,8 @@ TEST_F(SqliteLongLogs, AnUpkeepThatFailsIsMadeUpFor) {
         EXPECT_GT(passed, 3);
     }
     expect_all(*subject);
-    EXPECT_TRUE(log().lines().at(0).starts_with("error cannot keep up the journal"));
-    EXPECT_EQ(log().lines().back(), "info the journal can be kept up again");
+    EXPECT_TRUE(log().lines().at(0).starts_with("error the upkeep of the journal has failed"));
+    EXPECT_EQ(log().lines().back(), "info the upkeep of the journal works again");
     expect_all(*open_killed_copy("killed.db"));
 }
 

@@ -199,7 +199,7 @@ TEST_F(SqliteStore, RefusesOtherSchemasAndDoesNotTouchThem) {
 
         const bool is_newer = version > sqlite_first_version;
         EXPECT_NE(said.find(is_newer ? "a newer version" : "an older version"), std::string::npos);
-        EXPECT_NE(said.find("move the file and those beside it away"), std::string::npos);
+        EXPECT_NE(said.find("move this file and the files beside it away"), std::string::npos);
         EXPECT_EQ(said.find('\n'), std::string::npos);
         database db(path());
         EXPECT_EQ(db.integer("PRAGMA user_version"), version);
