@@ -86,7 +86,7 @@ struct chat_loop::state {
             const bool late = std::exchange(waiting_for_results, false);
             if (late && !cancelled) {
                 ended.what = stop_reason::run_timeout;
-                ended.detail = "no results came within results_timeout";
+                ended.detail = "no results arrived within results_timeout";
                 co_return ended;
             }
             if (!cancelled) {
@@ -171,7 +171,7 @@ asio::awaitable<std::optional<chat_step>> chat_loop::next() { return state::next
 
 result<void> chat_loop::submit_tool_results(const std::vector<chat_tool_result>& results) {
     if (!state_->waiting_for_results || state_->cancelled) {
-        return failure{errc::unknown_tool_call, "no results are waited for"};
+        return failure{errc::unknown_tool_call, "the loop is not waiting for tool results"};
     }
     result<void> added = state_->conversation.add_results(results);
     if (added) {

@@ -287,7 +287,8 @@ asio::awaitable<bool> turn_hooks::await_clean_up(turn_clean_up what) {
     }
     if (!group->done()) {
         log_.log(
-            log_level::warning, "a plugin's clean-up was not waited for", {{"run", turn_->run_id}}
+            log_level::warning, "a plugin's clean-up did not finish in time",
+            {{"run", turn_->run_id}}
         );
     }
     if (group->error()) {

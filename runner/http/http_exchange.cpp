@@ -70,7 +70,7 @@ http_exchange::why(transport_failure::kind kind, const error_code& ec, bool by_u
     if (timed_out_) {
         return {
             .what = transport_failure::kind::timeout,
-            .detail = reader_.header_done() ? "nothing came within the idle timeout"
+            .detail = reader_.header_done() ? "nothing arrived within the idle timeout"
                                             : "no connection or no answer within the timeout"
         };
     }

@@ -73,7 +73,7 @@ result<void> set_up_tls(http_origin& origin) {
     }
     tls.set_verify_mode(asio::ssl::verify_peer, ec);
     if (ec) {
-        return invalid("certificates cannot be verified");
+        return invalid("the verification of certificates cannot be enabled");
     }
     return {};
 }
@@ -103,7 +103,9 @@ result<std::shared_ptr<http_origin>> make_http_origin(http_url url, http_endpoin
     for (const auto& [name, value] : headers) {
         // The error holds only the name, because values are secrets.
         if (!usable_header(name, value)) {
-            return invalid("headers: " + name + " cannot be set, or not to this value");
+            return invalid(
+                "headers: " + name + " is not a header that can be set, or its value is invalid"
+            );
         }
     }
     // A server that gets two headers of one name takes either or refuses the request.

@@ -57,14 +57,14 @@ bool is_redirect(int status) noexcept {
 transport_result<http_url> follow_redirect(const http_url& from, const redirect& answer) {
     std::optional<urls::url> absolute = resolve(from, answer.location);
     if (!absolute) {
-        return refused(answer.status, "whose Location is no URL", {});
+        return refused(answer.status, "whose Location is not a URL", {});
     }
     const result<http_url> to = parse_http_url(std::string_view(absolute->buffer()));
     absolute->remove_userinfo();
     absolute->remove_query();
     const std::string_view shown = absolute->buffer();
     if (!to) {
-        return refused(answer.status, "whose Location is no URL to send a request to", shown);
+        return refused(answer.status, "whose Location is not a URL for requests", shown);
     }
     if (!is_same_place(from, *to)) {
         return refused(answer.status, "to another origin, which is not followed", shown);

@@ -276,7 +276,7 @@ http_transport::outcome http_transport::checked(std::unique_ptr<http_exchange> e
     if (!encoding.empty() && !equal_ignoring_case(encoding, "identity")) {
         return transport_failure{
             .what = transport_failure::kind::protocol,
-            .detail = "the answer is compressed, which was not asked for"
+            .detail = "the answer is compressed, although the request did not ask for it"
         };
     }
     return outcome(std::move(exchange));

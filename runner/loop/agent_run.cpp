@@ -224,7 +224,7 @@ std::optional<stop_reason> agent_run::check_loops(const std::vector<model_turn::
     const std::vector<std::optional<found_loop>> loops = detector_->add(made);
     for (std::size_t i = 0; i < calls.size(); ++i) {
         if (loops[i] && on_loop(calls[i], *loops[i]) == loop_action::terminate) {
-            note(calls[i].name + " is called again and again");
+            note(calls[i].name + " is called repeatedly with the same arguments");
             return stop_reason::tool_loop;
         }
     }

@@ -143,7 +143,7 @@ boost::asio::awaitable<void> hooked_run::show_changed(const session::changes& la
     const std::optional<stop_reason> failed = co_await conversation_.load();
     if (failed) {
         services_.log.log(
-            log_level::warning, "the client was not sent what plugins have changed",
+            log_level::warning, "the changes of plugins could not be shown to the client",
             {{"run", request_.run_id}}
         );
         co_return;

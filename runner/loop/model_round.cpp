@@ -180,7 +180,7 @@ void model_round::resolve_tool_choice(model_request& request) const {
     }
     choice.reset();
     run_.services.log.log(
-        log_level::warning, "tool_choice names a tool that is not offered: left out",
+        log_level::warning, "tool_choice was left out because it names a tool that is not offered",
         {{"run", run_.request.run_id}}
     );
 }
@@ -276,7 +276,7 @@ stop_reason model_round::reason_of(const model_failure& failed) const {
 void model_round::log_upstream(std::string_view said) {
     if (!said.empty()) {
         run_.services.log.log(
-            log_level::debug, "the model server said",
+            log_level::debug, "text from the model server",
             {{"run", run_.request.run_id}, {"upstream", utf8_head(said, logged_bytes_max)}}
         );
     }
@@ -293,7 +293,8 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     show_reply();
     if (!answer.unknown_reason.empty()) {
         run_.services.log.log(
-            log_level::warning, "unknown finish_reason", {{"run", run_.request.run_id}}
+            log_level::warning, "the model server sent an unknown finish_reason",
+            {{"run", run_.request.run_id}}
         );
         log_upstream(answer.unknown_reason);
     }

@@ -22,7 +22,7 @@ void reply_reader::on_text(std::string_view delta) {
 
 std::string_view reply_reader::finish() {
     if (bytes_ > reply_bytes_max) {
-        return "a model's reply is too long to be read";
+        return "a model's reply is too long and was not shown";
     }
     if (is_json_blank(held_)) {
         return {}; // The answer has only calls.
@@ -43,7 +43,7 @@ std::string_view reply_reader::finish() {
     }
     turn_.set_written(std::move(held_));
     if (reply->more_chats > 0) {
-        return "a model's reply has several chat items: the first one counts";
+        return "a model's reply has several chat items: only the first was shown";
     }
     if (reply->odd > 0) {
         return "a model's reply has items that are neither thoughts nor chat";

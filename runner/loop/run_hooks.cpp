@@ -141,7 +141,7 @@ void run_hooks::keep_own_calls(session::message& message, std::vector<session::c
         return std::erase_if(left, [&](const call_record& own) { return own.id == call.id; }) == 0;
     });
     if (removed > 0) {
-        warn("a plugin has added a call to a message: left out");
+        warn("a call that a plugin added to a message was left out");
     }
 }
 
@@ -185,7 +185,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_answer(said
         return each.role == session::role::tool;
     });
     if (results > 0) {
-        warn("a plugin has appended a result before its call was stored: left out");
+        warn("a result was left out: a plugin appended it before its call was stored");
     }
     stored_ids_.clear();
     for (session::message& each : stored) {
@@ -239,7 +239,7 @@ bool run_hooks::add_following(branch_growth& growing, session::message& message)
     message.by_plugin = true;
     message.origin = nullptr;
     if (!message.tool_calls.empty()) {
-        warn("a plugin has appended a message with calls: they were left out");
+        warn("the calls of a message that a plugin appended were left out");
         message.tool_calls.clear();
     }
     if (message.role != session::role::tool) {
@@ -258,7 +258,7 @@ bool run_hooks::add_following(branch_growth& growing, session::message& message)
         return changed.id == message.tool_call_id;
     });
     if (call == open.end() || again) {
-        warn("a plugin has appended a result that answers no open call: left out");
+        warn("a result was left out: a plugin appended it, but it answers no open call");
         return false;
     }
     conversation::set_status(growing.change, *call, session::call_status::answered);

@@ -36,7 +36,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
         // The records name a call that no message holds. Another round would find the same,
         // endlessly.
         run_.services.log.log(
-            log_level::error, "a call to be executed is not in its message",
+            log_level::error, "a call cannot be executed: it is not in its message",
             {{"run", run_.request.run_id}}
         );
         co_return stop_reason::error;

@@ -144,7 +144,7 @@ tool_outcome read_mcp_call_result(const json::object& result) {
     const json::value* const failed = result.if_contains("isError");
     if (failed != nullptr && failed->is_bool() && failed->get_bool()) {
         return error_result(
-            text.empty() ? "The tool failed." : std::move(text), "the tool says that it failed"
+            text.empty() ? "The tool failed." : std::move(text), "the tool reported a failure"
         );
     }
     return tool_outcome{.what = tool_outcome::kind::result, .content = std::move(text)};

@@ -115,14 +115,14 @@ asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
 
 std::optional<mcp_failure> mcp_client::accept(const json::object& greeting) {
     if (!session::check_protocol_object(greeting)) {
-        return protocol_failure("its greeting has too many members");
+        return protocol_failure("its answer to initialize has too many members");
     }
     const std::string_view version = string_in(greeting, "protocolVersion");
     if (!is_version(version)) {
-        return protocol_failure("its greeting has no protocolVersion");
+        return protocol_failure("its answer to initialize has no valid protocolVersion");
     }
     if (version < oldest_version) {
-        return protocol_failure("it speaks another version of the protocol");
+        return protocol_failure("its version of the protocol is too old");
     }
     version_ = version;
     const json::object* const capabilities = object_in(greeting, "capabilities");
@@ -299,7 +299,7 @@ asio::awaitable<void> mcp_client::on_message(std::string text) {
     mcp_messages read = co_await run_heavy(settings_.heavy, size, std::move(reading));
     if (read.ignored > 0) {
         log_.log(
-            log_level::debug, "what an MCP server sent is no message",
+            log_level::debug, "an MCP server sent an invalid message",
             {{"server", settings_.server}}
         );
     }

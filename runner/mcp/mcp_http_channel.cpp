@@ -238,7 +238,9 @@ void mcp_http_channel::start(std::int64_t key, Work work) {
             [self = shared_from_this(), signal, key](const std::exception_ptr& thrown) {
                 self->under_way_.erase(key);
                 if (thrown && key > 0 && self->receiver_ != nullptr) {
-                    self->receiver_->on_unanswered(key, protocol_failure("reading it has failed"));
+                    self->receiver_->on_unanswered(
+                        key, protocol_failure("reading its answer has failed")
+                    );
                 }
             }
         )
@@ -363,8 +365,9 @@ mcp_http_channel::read_stream(transport_response& from, std::string_view begun) 
             fits = parser.feed(*bytes);
         }
     }
-    co_return fits ? mcp_failure{.what = mcp_failure::kind::lost, .detail = "the stream has ended"}
-                   : protocol_failure("a message of it is too long");
+    co_return fits
+        ? mcp_failure{.what = mcp_failure::kind::lost, .detail = "its event stream has ended"}
+        : protocol_failure("one of its messages is too long");
 }
 
 asio::awaitable<mcp_failure>
@@ -378,7 +381,7 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
             break;
         }
         if (bytes->size() > mcp_message_bytes_max - text.size()) {
-            co_return protocol_failure("a message of it is too long");
+            co_return protocol_failure("one of its messages is too long");
         }
         text.append(*bytes);
         if (!from.keep(text.capacity())) {

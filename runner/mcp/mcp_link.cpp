@@ -69,7 +69,7 @@ void begin(
             over->stop.slot(),
             [over, run](const std::exception_ptr& thrown, tool_outcome outcome) {
                 if (thrown) {
-                    outcome = mcp_call_failure({.detail = "an exception"});
+                    outcome = mcp_call_failure({.detail = "an exception was thrown"});
                 }
                 asio::post(run, [over, outcome = std::move(outcome)]() mutable {
                     over->outcome = std::move(outcome);
@@ -98,7 +98,7 @@ asio::awaitable<tool_outcome> cross(
             } else {
                 asio::post(run, [over] {
                     over->outcome = mcp_call_failure(
-                        {.what = mcp_failure::kind::closed, .detail = "the server stops"}
+                        {.what = mcp_failure::kind::closed, .detail = "the server is shutting down"}
                     );
                     over->arrived.cancel();
                 });
@@ -154,7 +154,7 @@ asio::awaitable<void> mcp_link::run() {
         try {
             why = co_await session();
         } catch (const std::exception& error) {
-            why = {.detail = "an exception"};
+            why = {.detail = "an exception was thrown"};
             log_.log(
                 log_level::error, "an MCP session has failed",
                 {{"server", settings_.client.server}, {"error", error.what()}}
@@ -247,7 +247,7 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
     report(found);
     if (const std::size_t left_out = list.left_out + refused; left_out > 0) {
         log_.log(
-            log_level::warning, "tools of an MCP server cannot be offered",
+            log_level::warning, "some tools of an MCP server cannot be offered",
             {{"server", server}, {"tools", std::to_string(left_out)}}
         );
     }
@@ -413,7 +413,7 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(
             }
         }
     } catch (const std::exception&) { // The session must be ended in any case.
-        outcome = mcp_call_failure({.detail = "an exception"});
+        outcome = mcp_call_failure({.detail = "an exception was thrown"});
     }
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     const bool cancelled = state.cancelled() != asio::cancellation_type::none;
@@ -429,7 +429,7 @@ asio::awaitable<tool_outcome> mcp_link::call(
     if (!headers.empty()) {
         if (stopping_) {
             co_return mcp_call_failure(
-                {.what = mcp_failure::kind::closed, .detail = "the server stops"}
+                {.what = mcp_failure::kind::closed, .detail = "the server is shutting down"}
             );
         }
         co_return co_await call_alone(std::move(tool), std::move(arguments), std::move(headers));

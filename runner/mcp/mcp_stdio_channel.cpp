@@ -166,7 +166,9 @@ private:
                 return true;
             });
             if (!memory.keep(lines.kept() + bytes)) {
-                fail(mcp_failure::kind::memory, "there is not enough memory for a message of it");
+                fail(
+                    mcp_failure::kind::memory, "there is not enough memory for one of its messages"
+                );
                 co_return;
             }
             for (std::string& message : messages) {
@@ -179,7 +181,7 @@ private:
                 co_return;
             }
             if (!fits) {
-                fail(mcp_failure::kind::protocol, "a message of it is too long");
+                fail(mcp_failure::kind::protocol, "one of its messages is too long");
                 co_return;
             }
         }
@@ -200,7 +202,7 @@ private:
             }
             const bool complete = lines.feed({buffer.data(), count}, [this](std::string_view line) {
                 log_.log(
-                    log_level::debug, "an MCP server says",
+                    log_level::debug, "an MCP server wrote to its standard error",
                     {{"server", settings_.server}, {"text", cutter_.cut(line, mcp_stderr_line_max)}}
                 );
                 return true;
@@ -227,7 +229,7 @@ private:
     }
 
     asio::awaitable<void> give_up() {
-        fail(mcp_failure::kind::protocol, "it does not take what it is sent");
+        fail(mcp_failure::kind::protocol, "it does not read its standard input");
         co_return;
     }
 

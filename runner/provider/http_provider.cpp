@@ -287,7 +287,7 @@ asio::awaitable<body_end> model_server::read_events(
                          .failed =
                              transport_failure{
                                  .what = transport_failure::kind::timeout,
-                                 .detail = "no end of the body after the end of the answer"
+                                 .detail = "the body did not end after the end of the answer"
                              }
                      };
 }
@@ -299,7 +299,7 @@ model_outcome model_server::outcome_of(
     const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
     if (end.failed && (cancelled || !outcome)) {
         if (end.failed->what == transport_failure::kind::timeout && !decoder.begun()) {
-            end.failed->detail = "the model said nothing within the time for its first content";
+            end.failed->detail = "the model sent no content within the time for its first content";
         }
         return completed(from_transport(*end.failed, begun), response);
     }

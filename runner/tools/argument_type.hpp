@@ -53,8 +53,8 @@ inline constexpr bool is_known = false;
 template <class T>
 constexpr void refuse_type() {
     static_assert(
-        is_known<T>, "JSON has nothing for this type: describe a struct with BOOST_DESCRIBE_STRUCT "
-                     "and an enum with BOOST_DESCRIBE_ENUM, or use a type of Boost.JSON"
+        is_known<T>, "this type has no JSON form: describe a struct with BOOST_DESCRIBE_STRUCT and "
+                     "an enum with BOOST_DESCRIBE_ENUM, or use a type of Boost.JSON"
     );
 }
 

@@ -72,7 +72,9 @@ tool_outcome outcome_of(const std::exception_ptr& thrown) {
     try {
         std::rethrow_exception(thrown);
     } catch (const tool_error& error) {
-        outcome = {tool_outcome::kind::error, std::string(error.what()), "said by the tool"};
+        outcome = {
+            tool_outcome::kind::error, std::string(error.what()), "the tool reported an error"
+        };
     } catch (const std::exception& error) {
         outcome.log_detail = error.what();
     } catch (...) { // No exception leaves this function.
@@ -245,7 +247,7 @@ void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
     outcome = bounded(std::move(outcome), max_result_bytes_);
     if (outcome.shown && make_utf8(*outcome.shown) > max_result_bytes_) {
         outcome.shown.reset();
-        log_failure(ended, log_level::warning, "What it shows is too large.");
+        log_failure(ended, log_level::warning, "Its content for the client is too large.");
     }
     const std::size_t size = bytes_of(outcome);
     ended.memory = memory_share(budget_, use_of(size));

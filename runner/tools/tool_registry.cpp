@@ -28,7 +28,7 @@ registered_tool compiled(
     if (!schema) {
         tool.schema_problem = schema.error().detail;
     } else if (!describes_objects(definition.parameters)) {
-        tool.schema_problem = "a schema of values that are no objects";
+        tool.schema_problem = "the schema does not describe an object";
     } else {
         tool.schema = *std::move(schema);
     }
@@ -89,7 +89,7 @@ void tool_registry::add(tool_definition definition, tool_function function, tool
     auto grown = std::make_shared<tool_set>(*tools_);
     const auto [place, added] = grown->tools_.try_emplace(definition.name, std::move(tool));
     if (!added) {
-        throw std::invalid_argument("two tools of the name " + place->first);
+        throw std::invalid_argument("two tools have the name " + place->first);
     }
     report(log_, place->first, place->second);
     grown->added_.push_back(std::move(definition));

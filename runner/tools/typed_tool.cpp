@@ -22,14 +22,15 @@ void describe(json::object& schema, const std::string& text) {
 } // namespace
 
 void refuse_recursive_type() {
-    throw std::invalid_argument("the type of a tool's parameter is nested too deeply, or in itself"
+    throw std::invalid_argument(
+        "the type of a tool's parameter is nested too deeply or contains itself"
     );
 }
 
 void object_schema::add(std::string_view name, json::object schema, bool required) {
     const bool added = properties_.emplace(name, std::move(schema)).second;
     if (!added) {
-        throw std::invalid_argument("two parameters of the name " + std::string(name));
+        throw std::invalid_argument("two parameters have the name " + std::string(name));
     }
     if (required) {
         required_.emplace_back(name);
@@ -92,7 +93,7 @@ void describe_members(json::object& schema, const std::vector<tool_parameter>& g
     for (const tool_parameter& each : given) {
         json::value* const member = members.if_contains(each.name);
         if (member == nullptr) {
-            throw std::invalid_argument("there is no member " + each.name + " to be described");
+            throw std::invalid_argument("there is no member " + each.name + " to describe");
         }
         describe(member->as_object(), each.description);
     }

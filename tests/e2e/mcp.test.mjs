@@ -212,7 +212,7 @@ describe('the reference server as a process', () => {
         const result = await resultOf(call('mcp__local__get-env'));
         assert.match(result, /hunter2-allowed/);
         assert.doesNotMatch(result, /hunter2-secret/);
-        assert.match(gateway.log, /debug an MCP server says server=local/);
+        assert.match(gateway.log, /debug an MCP server wrote to its standard error server=local/);
         assert.doesNotMatch(gateway.log, /hunter2/);
     });
 

@@ -277,7 +277,7 @@ TEST_F(HookAborts, TheEndOfAStoppedTurnIsNotWaitedForLong) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::superseded);
     EXPECT_EQ(noted("A clean-up"), 1);
-    EXPECT_THAT(log.lines(), Contains("warning a plugin's clean-up was not waited for run=r1"));
+    EXPECT_THAT(log.lines(), Contains("warning a plugin's clean-up did not finish in time run=r1"));
 }
 
 TEST_F(HookAborts, AppendingAfterAStopHasNoEffect) {

@@ -69,12 +69,12 @@ TEST(HttpRedirect, DoesNotLeadToAnotherOrigin) {
 }
 
 TEST(HttpRedirect, DoesNotLeadToWhatNoRequestCanBeSentTo) {
-    const std::string reason = "whose Location is no URL to send a request to, Location: ";
+    const std::string reason = "whose Location is not a URL for requests, Location: ";
     EXPECT_EQ(led("http://a.example/", "ftp://a.example/x"), reason + "ftp://a.example/x");
     EXPECT_EQ(led("http://a.example/", "http://u:p@a.example/x"), reason + "http://a.example/x");
     EXPECT_EQ(led("http://a.example/", "http:///x"), reason + "http:///x");
-    EXPECT_EQ(led("http://a.example/", "http://a.example/\xC3\xA4"), "whose Location is no URL");
-    EXPECT_EQ(led("http://a.example/", "http://a.example/ x"), "whose Location is no URL");
+    EXPECT_EQ(led("http://a.example/", "http://a.example/\xC3\xA4"), "whose Location is not a URL");
+    EXPECT_EQ(led("http://a.example/", "http://a.example/ x"), "whose Location is not a URL");
 }
 
 TEST(HttpRedirect, KeepsTheMethod) {

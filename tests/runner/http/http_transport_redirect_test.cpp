@@ -119,10 +119,10 @@ TEST_F(HttpTransport, SendsNothingToAnotherOriginAndKeepsKeysOutOfTheReason) {
     ASSERT_FALSE(answered);
     EXPECT_EQ(answered.error().what, kind::redirect);
     EXPECT_EQ(
-        answered.error().detail,
-        "it answered with the redirect 307 whose Location is no URL to send a request to, "
-        "Location: http://127.0.0.1:" +
-            std::to_string(other.port()) + "/[secret]/[secret]/[secret]/identity"
+        answered.error().detail, "it answered with the redirect 307 whose Location is not a URL "
+                                 "for requests, Location: http://127.0.0.1:" +
+                                     std::to_string(other.port()) +
+                                     "/[secret]/[secret]/[secret]/identity"
     );
 }
 

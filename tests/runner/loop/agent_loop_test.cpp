@@ -48,7 +48,7 @@ TEST_F(AgentLoop, WhatTheModelServerSaidIsLoggedAtDebugOnly) {
         log.lines(),
         ::testing::ElementsAre(
             "error model call failed run=r1 model=\"\" status=400 detail=\"an error status\"",
-            "debug the model server said run=r1 upstream=\"your text: …\""
+            "debug text from the model server run=r1 upstream=\"your text: …\""
         )
     );
 }
@@ -66,8 +66,8 @@ TEST_F(AgentLoop, AnUnknownFinishReasonIsLoggedWithItsNameAtDebugOnly) {
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
     EXPECT_THAT(
         log.lines(), ::testing::ElementsAre(
-                         "warning unknown finish_reason run=r1",
-                         "debug the model server said run=r1 upstream=whatever"
+                         "warning the model server sent an unknown finish_reason run=r1",
+                         "debug text from the model server run=r1 upstream=whatever"
                      )
     );
 }
@@ -273,9 +273,10 @@ TEST_F(AgentLoop, AToolChoiceOfAMissingToolIsLeftOutWithAWarning) {
 
     EXPECT_FALSE(model.choices.at(0).has_value());
     EXPECT_THAT(
-        log.lines(), ::testing::ElementsAre(
-                         "warning tool_choice names a tool that is not offered: left out run=r1"
-                     )
+        log.lines(),
+        ::testing::ElementsAre(
+            "warning tool_choice was left out because it names a tool that is not offered run=r1"
+        )
     );
 }
 

@@ -157,7 +157,7 @@ TEST_F(ReplyReader, ASilentReplyIsKept) {
 
 TEST_F(ReplyReader, WarnsOfWhatItLeavesOut) {
     say(R"([{"type":"chat","content":"a"},{"type":"chat","content":"b"}])");
-    EXPECT_EQ(reader_.finish(), "a model's reply has several chat items: the first one counts");
+    EXPECT_EQ(reader_.finish(), "a model's reply has several chat items: only the first was shown");
     EXPECT_EQ(out_.shown, lines{"text a"});
 }
 
@@ -181,7 +181,7 @@ TEST_F(ReplyReader, HoldsABoundedLength) {
     too_long.on_text(R"([{"type":"chat","content":"x)");
     too_long.on_text(text);
     too_long.on_text(R"("}])");
-    EXPECT_EQ(too_long.finish(), "a model's reply is too long to be read");
+    EXPECT_EQ(too_long.finish(), "a model's reply is too long and was not shown");
     EXPECT_EQ(out_.shown, lines());
 }
 

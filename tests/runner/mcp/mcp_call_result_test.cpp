@@ -57,7 +57,7 @@ TEST(McpCallResult, IsAnErrorIfTheServerSaysSo) {
             .as_object()
     );
     EXPECT_EQ(say(outcome), "error: no file");
-    EXPECT_EQ(outcome.log_detail, "the tool says that it failed"); // Without content.
+    EXPECT_EQ(outcome.log_detail, "the tool reported a failure"); // Without content.
     EXPECT_EQ(read(R"({"content":[],"isError":true})"), "error: The tool failed.");
     EXPECT_EQ(read(R"({"content":[],"isError":false})"), "result: ");
 }

@@ -130,7 +130,7 @@ TEST_F(McpClient, RefusesAVersionThatNoHeaderCanHave) {
 
 TEST_F(McpClient, RefusesAVersionThatIsTooOld) {
     server.speaks = "1999-01-01";
-    EXPECT_EQ(connect(), "protocol: it speaks another version of the protocol");
+    EXPECT_EQ(connect(), "protocol: its version of the protocol is too old");
     EXPECT_NE(client().closed(), nullptr);
     EXPECT_EQ(server.methods(), list{"initialize"});
 }

@@ -346,7 +346,7 @@ TEST_F(McpHttpChannel, ReportsAServerThatCannotBeReached) {
 
 TEST_F(McpHttpChannel, BoundsADocument) {
     ask(json_answer("{" + std::string(mcp_message_bytes_max, ' ')));
-    EXPECT_EQ(unanswered.at(1).detail, "a message of it is too long");
+    EXPECT_EQ(unanswered.at(1).detail, "one of its messages is too long");
     unanswered.clear();
     ask(json_answer(std::string(mcp_message_bytes_max + 1, ' ')));
     EXPECT_EQ(unanswered.at(1).detail, "its answer is neither JSON nor an event stream");
@@ -355,7 +355,7 @@ TEST_F(McpHttpChannel, BoundsADocument) {
 
 TEST_F(McpHttpChannel, BoundsAnEvent) {
     ask(test::chunked_header + sse(std::string(mcp_message_bytes_max + 1, ' ')) + chunk(""));
-    EXPECT_EQ(unanswered.at(1).detail, "a message of it is too long");
+    EXPECT_EQ(unanswered.at(1).detail, "one of its messages is too long");
 }
 
 TEST_F(McpHttpChannel, ForgettingARequestClosesItsConnection) {

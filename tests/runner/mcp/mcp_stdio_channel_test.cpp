@@ -212,7 +212,10 @@ TEST_F(McpStdioChannel, ItsErrorsGoToTheLogWithoutSecrets) {
         });
     });
     const list lines = log.lines();
-    EXPECT_EQ(lines.front(), "debug an MCP server says server=s text=\"my token is [secret]\"");
+    EXPECT_EQ(
+        lines.front(),
+        "debug an MCP server wrote to its standard error server=s text=\"my token is [secret]\""
+    );
     for (const std::string& line : lines) {
         EXPECT_LT(line.size(), 2 * mcp_stderr_line_max);
     }
@@ -235,7 +238,7 @@ TEST_F(McpStdioChannel, BoundsWhatItDoesNotTake) {
         channel.send(large, std::nullopt);
     }
     until_closed();
-    EXPECT_EQ(closed->detail, "it does not take what it is sent");
+    EXPECT_EQ(closed->detail, "it does not read its standard input");
 }
 
 } // namespace

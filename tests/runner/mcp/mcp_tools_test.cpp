@@ -189,7 +189,7 @@ TEST_F(McpTools, ANameThatIsInUseIsLeftOut) {
     server.tools = {"echo", "add"};
     start();
     EXPECT_EQ(names(), (list{"mcp__s__echo", "mcp__s__add"}));
-    EXPECT_EQ(lines("warning tools of an MCP server cannot be offered server=s tools=1"), 1U);
+    EXPECT_EQ(lines("warning some tools of an MCP server cannot be offered server=s tools=1"), 1U);
 }
 
 TEST_F(McpTools, AServerThatCannotBeReachedIsOneWarning) {

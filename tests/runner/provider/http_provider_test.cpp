@@ -660,7 +660,8 @@ TEST_F(HttpProvider, TheTimeForTheFirstContentIsBounded) {
         ASSERT_FALSE(outcome);
         EXPECT_EQ(outcome.error().what, kind::timeout);
         EXPECT_EQ(
-            outcome.error().detail, "the model said nothing within the time for its first content"
+            outcome.error().detail,
+            "the model sent no content within the time for its first content"
         );
     }
 }
@@ -683,7 +684,7 @@ TEST_F(HttpProvider, AfterTheFirstContentTheIdleTimeCounts) {
 
         ASSERT_FALSE(outcome);
         EXPECT_EQ(outcome.error().what, kind::timeout);
-        EXPECT_EQ(outcome.error().detail, "nothing came within the idle timeout");
+        EXPECT_EQ(outcome.error().detail, "nothing arrived within the idle timeout");
     }
 }
 
@@ -827,7 +828,9 @@ TEST_F(HttpProvider, RefusesACompressedAnswer) {
 
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().what, kind::unavailable);
-    EXPECT_EQ(outcome.error().detail, "the answer is compressed, which was not asked for");
+    EXPECT_EQ(
+        outcome.error().detail, "the answer is compressed, although the request did not ask for it"
+    );
 }
 
 } // namespace

@@ -134,8 +134,8 @@ TEST_F(ToolRegistry, ASchemaThatNoArgumentsFitIsNotChecked) {
     registry.add({"list", "", boost::json::object{{"type", "array"}}}, function());
 
     EXPECT_EQ(
-        log.lines(), list{"warning the arguments of a tool are not checked tool=list "
-                          "detail=\"a schema of values that are no objects\""}
+        log.lines(), list{"warning the arguments of a tool are not checked tool=list detail=\"the "
+                          "schema does not describe an object\""}
     );
     EXPECT_EQ(registry.snapshot()->find_tool("list")->schema, nullptr);
 }
