@@ -45,7 +45,7 @@ public:
         std::string pattern =
             (std::filesystem::temp_directory_path() / "agui-demo-XXXXXX").string();
         if (::mkdtemp(pattern.data()) == nullptr) {
-            throw std::runtime_error("no temporary folder can be made");
+            throw std::runtime_error("cannot create a temporary folder");
         }
         path_ = pattern;
     }
@@ -155,18 +155,21 @@ int main(int argc, char** argv) {
     command_line arguments;
     CLI::App app{"AG-UI gateway: serves model servers to web apps as AG-UI event streams."};
     app.name("agui-gateway");
-    auto* file =
-        app.add_option("--config", arguments.sources.file, "TOML file to read")->type_name("FILE");
-    app.add_option("--listen", arguments.listen, "Address to listen on, over the config's")
+    auto* file = app.add_option("--config", arguments.sources.file, "Read this TOML file")
+                     ->type_name("FILE");
+    app.add_option(
+           "--listen", arguments.listen, "Listen on this address instead of the configured one"
+    )
         ->type_name("ADDR:PORT");
-    app.add_option("--set", arguments.sources.overrides, "Set a key, over the config's")
+    app.add_option("--set", arguments.sources.overrides, "Override one key of the configuration")
         ->type_name("key.path=value")
         ->allow_extra_args(false);
-    app.add_flag("--demo", arguments.demo, "Serve a scripted model and a page to try it")
+    app.add_flag("--demo", arguments.demo, "Serve a scripted model and a page, to try the gateway")
         ->excludes(file);
     app.add_flag("--check-config", arguments.check_config, "Check the configuration and exit");
     app.add_flag(
-        "--print-config", arguments.print_config, "Print the whole configuration and exit"
+        "--print-config", arguments.print_config,
+        "Print the configuration with all defaults and exit"
     );
     app.set_version_flag("--version", "agui-gateway " AGUI_VERSION);
     try {

@@ -35,7 +35,7 @@ template <class Value>
 asio::awaitable<result<Value>> run_control::on_server(asio::awaitable<result<Value>> job) {
     auto place = next_place();
     if (!place) {
-        co_return failure{errc::draining, "the server is not serving"};
+        co_return failure{errc::draining, "the server is not running"};
     }
     std::optional<result<Value>> done;
     co_await asio::co_spawn(

@@ -373,7 +373,10 @@ void server::impl::run_thread(io_thread& one) {
             break;
         } catch (const std::exception& error) {
             // The last boundary: if one handler fails, the others continue.
-            log.log(log_level::critical, "unexpected exception", {{"error", error.what()}});
+            log.log(
+                log_level::critical, "an I/O thread caught an unexpected exception",
+                {{"error", error.what()}}
+            );
         }
     }
     const std::lock_guard lock(mutex);
@@ -386,13 +389,14 @@ asio::awaitable<void> server::impl::announce() {
     const std::uint16_t port = door->endpoint().port();
     const std::string url = effective_peer_url(settings.server, port, store->local_address());
     if (url.empty()) {
-        log.log(log_level::warning, "other gateways cannot ask this one: set server.peer_url");
+        log.log(log_level::warning, "other gateways cannot reach this one: set server.peer_url");
     }
     const auto announced = co_await store->announce(url, peer_secret);
     is_announced = announced.has_value();
     if (!announced) {
         log.log(
-            log_level::error, "other gateways cannot ask this one yet",
+            log_level::error,
+            "other gateways cannot reach this one yet: its address could not be stored",
             {{"error", announced.error().detail}}
         );
     }
@@ -415,7 +419,7 @@ void server::impl::begin_stop() {
         log.log(log_level::info, "draining");
         runs.begin_drain();
         const auto deadline = steady::now() + settings.server.drain;
-        spawn("drain failed", [this, deadline] { return drain(deadline); });
+        spawn("the shutdown has failed", [this, deadline] { return drain(deadline); });
         return;
     }
     bool over = false;
@@ -424,7 +428,7 @@ void server::impl::begin_stop() {
         over = drained;
     }
     if (!over) {
-        spawn("drain failed", [this] { return runs.drain(steady::now()); });
+        spawn("the shutdown has failed", [this] { return runs.drain(steady::now()); });
     }
 }
 
@@ -471,10 +475,12 @@ asio::awaitable<void> server::impl::drop_old_logs() {
                           .has_value();
             check_failpoint("sweep.done");
         } catch (const std::exception& error) {
-            log.log(log_level::error, "dropping old logs failed", {{"error", error.what()}});
+            log.log(
+                log_level::error, "the removal of old logs has failed", {{"error", error.what()}}
+            );
         }
         if (!dropped) {
-            log.log(log_level::error, "old logs were not dropped");
+            log.log(log_level::error, "old logs could not be dropped");
         }
         if (stopping) {
             co_return;
@@ -497,7 +503,9 @@ asio::awaitable<void> server::impl::look_for_lost_runs() {
             }
             co_await runs.recover();
         } catch (const std::exception& error) {
-            log.log(log_level::error, "looking for lost runs failed", {{"error", error.what()}});
+            log.log(
+                log_level::error, "the search for lost runs has failed", {{"error", error.what()}}
+            );
         }
     }
 }
@@ -526,7 +534,7 @@ void server::impl::watch_signals() {
 
 void server::impl::warn_of_weak_secrets() {
     for (const std::string& line : weak_secrets(settings)) {
-        log.log(log_level::warning, "a secret is not well kept", {{"problem", line}});
+        log.log(log_level::warning, "a secret is weak or readable by others", {{"problem", line}});
     }
 }
 
@@ -563,7 +571,7 @@ config_result<void> server::impl::reload(const config& fresh) {
     }
     const std::optional<std::string> expected = expected_token(*next);
     if (!expected && expected_token(settings)) {
-        log.log(log_level::warning, "requests need no token from here on");
+        log.log(log_level::warning, "requests no longer need a token");
     }
     token.replace(expected);
     for (std::size_t i = 0; i < settings.models.size(); ++i) {
@@ -571,7 +579,7 @@ config_result<void> server::impl::reload(const config& fresh) {
     }
     settings.session.store_password = std::move(next->session.store_password);
     settings.auth = std::move(next->auth);
-    log.log(log_level::info, "secrets and [auth] were read again; other settings need a restart");
+    log.log(log_level::info, "reloaded [auth] and the secrets; other settings need a restart");
     warn_of_weak_secrets();
     return {};
 }
@@ -593,7 +601,7 @@ void server::impl::reload_from_source() {
     const config_problems problems = read_again();
     for (const std::string& line : problems.lines) {
         log.log(
-            log_level::error, "the configuration was not read again: nothing has changed",
+            log_level::error, "the configuration was not reloaded: nothing has changed",
             {{"problem", line}}
         );
     }
@@ -634,8 +642,7 @@ std::uint16_t server::start() {
     const std::size_t allowed = self.places.limits().all;
     if (allowed < self.settings.server.max_connections) {
         self.log.log(
-            log_level::warning,
-            "server.max_connections is more than the limit of open files allows: it is lowered",
+            log_level::warning, "server.max_connections was lowered to fit the limit on open files",
             {{"to", std::to_string(allowed)}}
         );
     }
@@ -673,12 +680,16 @@ std::uint16_t server::start() {
     if (!self.draining) { // A signal may have arrived before.
         self.control.open(std::move(executors));
     }
-    self.spawn("old logs were not dropped", [&self] { return self.drop_old_logs(); });
+    self.spawn("the removal of old logs has stopped", [&self] { return self.drop_old_logs(); });
     if (self.store->is_shared()) {
-        self.spawn("lost runs are not ended", [&self] { return self.look_for_lost_runs(); });
+        self.spawn("the search for lost runs has stopped", [&self] {
+            return self.look_for_lost_runs();
+        });
     }
-    self.spawn("wrong tokens are not reported", [&self] { return self.report_wrong_tokens(); });
-    self.spawn("accepting connections failed", [&self] { return self.door->run(); });
+    self.spawn("the report of wrong tokens has stopped", [&self] {
+        return self.report_wrong_tokens();
+    });
+    self.spawn("accepting connections has stopped", [&self] { return self.door->run(); });
     return self.door->endpoint().port();
 }
 

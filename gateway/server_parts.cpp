@@ -28,7 +28,7 @@ std::shared_ptr<runner::http_client> make_client(
     if (model.provider == model_config::provider_kind::scripted) {
         if (!options.script_of) {
             throw std::runtime_error(
-                "models." + model.name + ".script: nothing here plays scripts"
+                "models." + model.name + ".script: this program does not play scripts"
             );
         }
         return runner::make_scripted_client(options.script_of(model));

@@ -45,7 +45,7 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
     };
     if (request_.waiting && std::ranges::none_of(*queued, is_own)) {
         co_return failure{
-            errc::not_found, "the message was withdrawn, or the conversation removed", {}, {}
+            errc::not_found, "the message was withdrawn, or its thread was deleted", {}, {}
         };
     }
     if (const auto left_out = co_await leave_out_begun(*queued); !left_out) {

@@ -41,7 +41,7 @@ read_repeated(const accepted_run::admitted& request, const std::shared_ptr<event
     }
     if (!known->has_value() || !(*known)->record.answered_by.empty()) {
         co_return failure{
-            errc::thread_busy, "this request waits in another process: try again", {}, run_id
+            errc::thread_busy, "this request is queued in another process: try again", {}, run_id
         };
     }
     const known_run& first = **known;

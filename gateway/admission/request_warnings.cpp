@@ -30,16 +30,16 @@ void warn_of_ignored_parts(
         }
     };
     for (const std::string& name : input.unknown_members) {
-        warn("a member of a request is unknown and has no effect", name);
+        warn("an unknown member of a request was ignored", name);
     }
     for (const translator::resume_entry& entry : input.resume) {
-        warn("a resume entry belongs to no interrupt of this server", entry.interrupt_id);
+        warn("a resume entry names no interrupt of this server", entry.interrupt_id);
     }
     if (input.forwarded.model && !can_use_model(agent, *input.forwarded.model)) {
-        warn("a model that a request cannot choose was asked for", *input.forwarded.model);
+        warn("a request named a model that requests may not choose", *input.forwarded.model);
     }
     if (!input.notes.empty()) {
-        std::string text = "left out of the request: " + input.notes.front();
+        std::string text = "a part of a request was left out: " + input.notes.front();
         if (input.notes.size() > 1) {
             text += " (and " + std::to_string(input.notes.size() - 1) + " more)";
         }

@@ -103,7 +103,7 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
         if (const std::int64_t gateway = elsewhere(request, *own);
             request.what.may_be_passed && gateway != 0) {
             co_return failure{
-                errc::thread_busy, "the request waits in another process", {}, {}, gateway
+                errc::thread_busy, "the request is queued in another process", {}, {}, gateway
             };
         }
         if (!by_key) {
@@ -199,7 +199,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     const std::optional<std::string>& model = what.input.forwarded.model;
     if (what.known_model && model && !can_use_model(*agent, *model)) {
         co_return failure{
-            errc::invalid_input, "is no configured model that requests may choose", "model", {}
+            errc::invalid_input, "is not a configured model that requests may choose", "model", {}
         };
     }
     warn_of_ignored_parts(core->services.log, core->told, what.input, *agent);

@@ -56,7 +56,10 @@ public:
         check_failpoint("admission.settled");
         if (!recovered) {
             co_return failure{
-                errc::store_unavailable, "the thread's previous run is not over yet", {}, {}
+                errc::store_unavailable,
+                "the thread's previous run has not ended yet: try again",
+                {},
+                {}
             };
         }
         // The messages to take from the queue depend on the thread's current state.
@@ -85,7 +88,9 @@ public:
                 co_return stored.error();
             }
             if (attempt == attempts_max) {
-                co_return failure{errc::overloaded, "the thread changes too often", {}, {}};
+                co_return failure{
+                    errc::overloaded, "other requests keep changing the thread: try again", {}, {}
+                };
             }
             check_failpoint("begin.conflict");
             if (const auto loaded = co_await load(); !loaded) {
@@ -364,13 +369,14 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
                 (void)co_await core.store_of(request.place).withdraw(request.place.thread, number);
             }
             core.services.log.log(
-                log_level::warning, "the messages in the queue of a thread could not be answered",
+                log_level::warning,
+                "the queued messages of a thread cannot be answered: withdrawing them",
                 {{"thread", request.place.thread.thread_id}, {"run", request.pass->run_id}}
             );
         }
         core.queue.end_pass(
             *request.pass,
-            thrown ? failure{errc::internal, "the run could not begin", {}, {}} : begun.error()
+            thrown ? failure{errc::internal, "the run could not be started", {}, {}} : begun.error()
         );
         core.registry.wake(request.place);
     }

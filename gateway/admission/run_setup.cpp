@@ -82,7 +82,7 @@ void choose_model(
     const auto found = find_model(agent, name);
     if (found == agent.models.end()) {
         log.log(
-            log_level::debug, "a model that is not configured was asked for", {{"run", run_id}}
+            log_level::debug, "a request named a model that is not configured", {{"run", run_id}}
         );
         return;
     }
@@ -297,7 +297,7 @@ result<std::vector<runner::tool_definition>> external_tools(
                 };
             }
             log.log(
-                log_level::warning, "a client tool with the name of a server tool was ignored",
+                log_level::warning, "a client tool was ignored because a server tool has its name",
                 {{"thread", input.thread_id}, {"run", input.run_id}}
             );
         } else if (names.insert(tool.name).second) {

@@ -94,7 +94,9 @@ void apply_override(toml::table& document, std::string_view text, problem_list& 
     const std::string key(text.substr(0, equals));
     auto parsed = parse_override(text.substr(equals + 1));
     if (!parsed) {
-        problems.push_back("--set: " + key + ": the value holds characters that TOML cannot have");
+        problems.push_back(
+            "--set: " + key + ": the value holds characters that TOML does not allow"
+        );
         return;
     }
     toml::node* at = &document;
@@ -106,7 +108,9 @@ void apply_override(toml::table& document, std::string_view text, problem_list& 
     }
     toml::table* table = at == nullptr ? nullptr : at->as_table();
     if (table == nullptr || rest.empty()) {
-        problems.push_back("--set: " + key + ": there is no such place");
+        problems.push_back(
+            "--set: " + key + ": the configuration has no table or array at this path"
+        );
         return;
     }
     parsed->get("value")->visit([table, rest](auto& value) {
@@ -144,7 +148,7 @@ void describe_models(config_table& root, std::vector<model_config>& models) {
         }
     });
     if (models.empty()) {
-        root.problem("models", "at least one model is needed, as in [models.main]");
+        root.problem("models", "must hold at least one model, such as [models.main]");
     }
 }
 
@@ -164,7 +168,7 @@ void describe_agents(config_table& root, config& all) {
     if (!root.has("agents") && all.agents.empty() && all.models.size() == 1) {
         all.agents.emplace_back().models = {all.models.front().name};
     } else if (all.agents.empty() && all.models.size() > 1) {
-        root.problem("agents", "at least one [[agents]] is needed");
+        root.problem("agents", "with several models, at least one [[agents]] is needed");
     }
 }
 

@@ -25,8 +25,8 @@ void check_passed_headers(
     }
     std::string text = "pass_headers of \"";
     text.append(tool).append(
-        "\" must not hold Authorization, which carries the gateway's own token where auth.mode is "
-        "\"bearer\": callers can send X-Upstream-Authorization instead"
+        "\" must not hold Authorization, because with auth.mode = \"bearer\" this header carries "
+        "the gateway's own token: use X-Upstream-Authorization"
     );
     problems.push_back({table, std::move(text)});
 }
@@ -61,15 +61,15 @@ std::vector<access_problem> access_problems(const config& all) {
     const bool is_open = !listens_on_loopback(all.server);
     if (!all.auth && is_open) {
         problems.push_back(
-            {"auth", "a table [auth] is needed where server.listen is not a loopback address "
-                     "(mode = \"none\" lets everybody in)"}
+            {"auth", "is required because server.listen is not a loopback address (mode = \"none\" "
+                     "lets everybody in)"}
         );
     }
     if (all.auth && all.auth->kind == mode::none && is_open && all.server.allowed_hosts.empty()) {
         problems.push_back(
-            {"server", "allowed_hosts is needed where auth.mode is \"none\" and listen is not a "
-                       "loopback address: it keeps out the pages of other sites, whose names may "
-                       "lead to any address"}
+            {"server", "allowed_hosts is required because auth.mode is \"none\" and listen is not "
+                       "a loopback address: without it, a page of another site whose name resolves "
+                       "to this gateway could send requests"}
         );
     }
     if (all.auth && all.auth->kind == mode::bearer) {
@@ -114,7 +114,7 @@ std::vector<std::string> weak_secrets(const config& what) {
         if (token.value.size() < token_length_min) {
             found.push_back(
                 std::string("auth.token") + (token.file.empty() ? "_env" : "_file") +
-                ": the token has fewer than 16 characters, so that it can be guessed"
+                ": the token has fewer than 16 characters and can be guessed"
             );
         }
         check_file(found, "auth.token", token);

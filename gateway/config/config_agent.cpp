@@ -51,9 +51,14 @@ void describe_prompt_props(config_table& table, std::vector<std::string>& names)
     }
     for (const std::string& name : names) {
         if (!is_word(name, "_-.") || name.size() > longest) {
-            table.problem("prompt_props", "must hold names of up to 64 of A-Z a-z 0-9 _ - .");
+            table.problem(
+                "prompt_props", "must hold names of 1 to 64 characters from A-Z a-z 0-9 _ - ."
+            );
         } else if (translator::is_secret_name(name)) {
-            table.problem("prompt_props", "holds \"" + name + "\", which is never kept");
+            table.problem(
+                "prompt_props",
+                "holds \"" + name + "\", which looks like a secret: the gateway never stores it"
+            );
         }
     }
 }
@@ -66,7 +71,7 @@ void describe_instructions(config_table& table, agent_config& agent) {
         key = "instructions_file";
         std::ifstream stream(file, std::ios::binary);
         if (table.has("instructions")) {
-            table.problem(key, "excludes instructions");
+            table.problem(key, "cannot be combined with instructions");
         } else if (!stream) {
             table.problem(key, "cannot be read");
         }
@@ -92,7 +97,7 @@ void describe_place(config_table& table, std::string_view key, context_place& pl
 
 void describe_agent(config_table& table, agent_config& agent) {
     if (!table.value("id", agent.id) || !is_word(agent.id, "_.-")) {
-        table.problem("id", "must be one or more of A-Z a-z 0-9 _ . -");
+        table.problem("id", "must be one or more characters from A-Z a-z 0-9 _ . -");
     }
     table.value("models", agent.models);
     if (agent.models.empty()) {

@@ -38,7 +38,7 @@ void describe_process(config_table& table, mcp_server_config& server) {
     }
     for (const std::string& text : server.args) {
         if (text.find('\0') != std::string::npos) {
-            table.problem("args", "holds a character that no argument can have");
+            table.problem("args", "holds a NUL character, which no argument can contain");
         }
     }
     if (table.uses(!server.cwd.empty())) {
@@ -67,7 +67,7 @@ void describe_remote(config_table& table, mcp_server_config& server) {
     passed_headers_value(table, server.pass_headers);
     for (const std::string& name : server.pass_headers) {
         if (name == "accept" || name.starts_with("mcp-")) { // Headers of the protocol itself.
-            table.problem("pass_headers", "holds a name that cannot be passed on");
+            table.problem("pass_headers", "holds the name of a header that cannot be passed on");
         }
     }
 }
@@ -79,12 +79,13 @@ void describe_mcp_server(config_table& table, mcp_server_config& server) {
         table.problem("name", "is missing");
     } else if (!runner::is_mcp_server_name(server.name)) {
         table.problem(
-            "name", "must be 1 to 32 of A-Z a-z 0-9 _ -, without __ and without _ at its ends"
+            "name", "must be 1 to 32 characters from A-Z a-z 0-9 _ -, without __ and without _ at "
+                    "either end"
         );
     }
     table.time("timeout_seconds", server.timeout, 1, 3600);
     if (!table.is_printed() && table.has("url") == table.has("command")) {
-        table.problem("url", "either this or command is needed");
+        table.problem("url", "either url or command is required, not both");
         for (const std::string_view key :
              {"headers", "header_env", "ca_file", "pass_headers", "args", "cwd", "env_allow"}) {
             (void)table.has(key); // Marks the key as known.

@@ -51,10 +51,10 @@ void describe_provider(config_table& table, model_config& model) {
         table.problem("base_url", "is missing");
     }
     if (provider == "scripted" && model.script.empty()) {
-        table.problem("script", "is missing: a file or folder to play");
+        table.problem("script", "is missing: the file or folder with the scripted answers");
     }
     if ((provider == "openai" || provider == "custom") && table.has("script")) {
-        table.problem("script", "is for provider = \"scripted\"");
+        table.problem("script", "is only for provider = \"scripted\"");
     }
     if (!table.value("model", model.parameters.model) && provider == "openai" &&
         !table.has("model")) {
@@ -131,9 +131,8 @@ void describe_model(config_table& table, model_config& model) {
     if (table.value("reasoning_tags", model.reasoning_tags) && !model.reasoning_tags.empty() &&
         !runner::is_reasoning_tag(model.reasoning_tags)) {
         table.problem(
-            "reasoning_tags",
-            "must be a tag as \"<think>\", or \"</think>\" where the prompt holds "
-            "the opening one"
+            "reasoning_tags", "must be a tag such as \"<think>\", or \"</think>\" if the prompt "
+                              "already holds the opening tag"
         );
     }
     table.time("connect_seconds", model.connect, 1, 3600);

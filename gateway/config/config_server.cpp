@@ -64,7 +64,7 @@ void describe_static_files(config_table& table, server_config& server) {
     }
     for (const char* key : {"spa", "csp"}) {
         if (table.has(key) && server.static_dir.empty()) {
-            table.problem(key, "is for the files of static_dir, which is not set");
+            table.problem(key, "needs static_dir");
         }
     }
 }
@@ -106,7 +106,7 @@ void describe_server(config_table& table, server_config& server) {
     table.value("cors_origins", server.cors_origins);
     if (table.value("cors_credentials", server.cors_credentials) && server.cors_credentials &&
         server.cors_origins.empty()) {
-        table.problem("cors_credentials", "is for the origins of cors_origins, which holds none");
+        table.problem("cors_credentials", "needs at least one origin in cors_origins");
     }
     if (!std::ranges::all_of(server.cors_origins, is_origin)) {
         table.problem("cors_origins", "must hold exact origins like \"https://app.example\"");
@@ -150,16 +150,19 @@ void describe_server(config_table& table, server_config& server) {
 void describe_auth(config_table& table, auth_config& auth) {
     using mode = auth_config::mode;
     if (!table.has("mode")) {
-        table.problem("mode", "is missing: \"bearer\" or \"none\"");
+        table.problem("mode", "is missing: must be \"bearer\" or \"none\"");
     }
     table.choice("mode", auth.kind, {{"bearer", mode::bearer}, {"none", mode::none}});
     secret_value(table, "token", auth.token);
     const bool named = table.has("token_env") || table.has("token_file");
     if (auth.kind == mode::bearer && !named) {
-        table.problem("token_env", "is missing: the variable that holds the token");
+        table.problem(
+            "token_env",
+            "is missing: name the environment variable that holds the token, or set token_file"
+        );
     }
     if (auth.kind == mode::none && named) {
-        table.problem("mode", "\"none\" takes no token");
+        table.problem("mode", "\"none\" does not use a token: remove token_env and token_file");
     }
 }
 

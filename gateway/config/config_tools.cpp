@@ -18,7 +18,10 @@ void describe_definition(config_table& table, runner::tool_definition& definitio
         table.problem("name", "is missing");
     } else if (!is_word(definition.name, "_.-") || definition.name.size() > 128 ||
                definition.name.starts_with("mcp__")) {
-        table.problem("name", "must be 1 to 128 of A-Z a-z 0-9 _ . - and not begin with mcp__");
+        table.problem(
+            "name",
+            "must be 1 to 128 characters from A-Z a-z 0-9 _ . - and must not begin with mcp__"
+        );
     }
     table.value("description", definition.description);
     const bool has_schema = !definition.parameters.is_null();

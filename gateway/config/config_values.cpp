@@ -103,7 +103,7 @@ bool exact_url(config_table& table, std::string_view key, std::string& url) {
         std::string_view(url).substr(begin, url.find_first_of("/?", begin) - begin);
     if (begin == 0 || authority.empty() || authority.find('@') != std::string_view::npos ||
         url.find_first_of("# ") != std::string::npos || !is_printable(url)) {
-        table.problem(key, "must be an http:// or https:// URL without user and fragment");
+        table.problem(key, "must be an http:// or https:// URL without a user name or fragment");
         return false;
     }
     return true;
@@ -134,7 +134,7 @@ void headers_value(config_table& table, header_list& headers) {
     }
     for (auto& [name, value] : texts) {
         if (!is_word(name, "-_") || !is_printable(value)) {
-            table.problem("headers", "holds a name or value that no HTTP header can have");
+            table.problem("headers", "holds a name or value that is not allowed in an HTTP header");
         }
         headers.emplace_back(name, std::move(value));
     }
@@ -150,7 +150,7 @@ void secret_headers_value(config_table& table, std::map<std::string, secret>& he
     }
     for (const auto& [header, variable] : variables) {
         if (!is_word(header, "-_")) {
-            table.problem("header_env", "holds a name that no HTTP header can have");
+            table.problem("header_env", "holds a name that is not allowed for an HTTP header");
         }
         headers[header] = from_environment(table, "header_env", variable);
     }
@@ -180,7 +180,7 @@ void passed_headers_value(config_table& table, std::vector<std::string>& names) 
     for (std::string& name : names) {
         name = to_lower(name);
         if (!may_be_passed(name)) {
-            table.problem("pass_headers", "holds a name that cannot be passed on");
+            table.problem("pass_headers", "holds the name of a header that cannot be passed on");
         }
     }
 }

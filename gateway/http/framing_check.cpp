@@ -101,7 +101,7 @@ head_scan scan_head(std::string_view received, std::size_t from) noexcept {
         const char c = received[i];
         if (c == '\n') {
             if (i == 0 || received[i - 1] != '\r') {
-                return {state::refused, 0, "A line of the head ends without CR."};
+                return {state::refused, 0, "A line of the head ends without a CR."};
             }
             if (i >= 3 && received[i - 2] == '\n') {
                 return {state::complete, i + 1, {}};
@@ -109,7 +109,7 @@ head_scan scan_head(std::string_view received, std::size_t from) noexcept {
             continue;
         }
         if (i > 0 && received[i - 1] == '\r') {
-            return {state::refused, 0, "The head holds a CR that ends no line."};
+            return {state::refused, 0, "The head holds a CR that is not part of a line ending."};
         }
         if ((c == ' ' || c == '\t') && (i == 0 || received[i - 1] == '\n')) {
             return {state::refused, 0, "A line of the head begins with white space."};

@@ -271,8 +271,7 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     if (!any_host && !access.allowed_hosts.empty() &&
         !host_allowed(request.header("host"), access.allowed_hosts)) {
         refuse(
-            http_errc::wrong_host,
-            "This Host is not served here; the setting server.allowed_hosts lists those that are."
+            http_errc::wrong_host, "This host name is not allowed: add it to server.allowed_hosts."
         );
         return false;
     }
@@ -369,7 +368,7 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
         }
         if (has_peer_left()) {
             // The client has left, but a reply is needed.
-            co_return to_reply(http_errc::overloaded, "The client has left.");
+            co_return to_reply(http_errc::overloaded, "The client has disconnected.");
         }
         pass_failpoint("reply.made");
         const memory_budget& memory = services_.memory;
@@ -453,7 +452,7 @@ void http_connection::sweep() {
             look_for_lag();
         }
         if (now_ - since_ >= limits.stall) {
-            services_.log.log(log_level::warning, "reader cut off: it reads nothing");
+            services_.log.log(log_level::warning, "a reader was cut off: it stopped reading");
             abort();
             return;
         }

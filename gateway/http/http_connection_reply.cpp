@@ -186,7 +186,7 @@ asio::awaitable<bool> http_connection::send_stream() {
         }
         since_ = now_;
         if (stream.batch.cut_off && !stream.cut_off) {
-            cut_off("the rest cannot be shown here");
+            cut_off("the rest of the run cannot be shown here");
         }
         check_failpoint("stream.read");
         bool written = try_write(stream.buffers);
@@ -376,7 +376,7 @@ void http_connection::look_for_reply_progress() {
     }
     const std::chrono::milliseconds earned(reply_bytes_ * 1000 / limits.reply_rate);
     if (now_ - since_ >= limits.stall || now_ - reply_since_ >= limits.reply + earned) {
-        services_.log.log(log_level::warning, "reply cut off: it is read too slowly");
+        services_.log.log(log_level::warning, "a reply was cut off: its client reads too slowly");
         abort();
     }
 }
@@ -398,7 +398,7 @@ void http_connection::look_for_lag() {
         stream.least_lag = behind;
         stream.lagging_since = now_;
     } else if (now_ - stream.lagging_since >= services_.limits.lag) {
-        cut_off("too far behind");
+        cut_off("it is too far behind its run");
     }
 }
 
@@ -407,7 +407,7 @@ void http_connection::cut_off(std::string_view why) {
     stream_->cut_off = true;
     stream_->source->cut_off();
     stream_->cut_off_at = now_;
-    services_.log.log(log_level::warning, "reader cut off: " + std::string(why));
+    services_.log.log(log_level::warning, "a reader was cut off: " + std::string(why));
 }
 
 // After a complete batch: tells the peer why it is cut off, but does not end the stream (P1).

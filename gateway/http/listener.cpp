@@ -131,8 +131,8 @@ void listener::warn_of_shortage(connection_places::shortage why, const asio::ip:
     if (of_client && client_full_.due(now)) {
         log_.log(
             log_level::warning,
-            "server.max_connections_per_address is reached (a reverse proxy belongs into "
-            "server.trusted_proxies)",
+            "an address has reached server.max_connections_per_address (if it is a reverse proxy, "
+            "add it to server.trusted_proxies)",
             {{"address", peer.to_string()}}
         );
     } else if (!of_client && full_.due(now)) {

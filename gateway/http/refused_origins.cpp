@@ -14,7 +14,7 @@ void refused_origins::report(std::string_view origin) {
     }
     log_.log(
         log_level::warning,
-        "a page was refused: to allow it, list its origin in server.cors_origins",
+        "a page was refused: to allow it, add its origin to server.cors_origins",
         {{"origin", origin}}
     );
 }

@@ -24,7 +24,7 @@ void room_log::add(std::string_view reason, time_point now) {
     if (count.lines.due(now)) {
         const std::string number = std::to_string(std::exchange(count.unreported, 0));
         log_.log(
-            log_level::warning, "requests were refused: the server has no room for them",
+            log_level::warning, "requests were refused for lack of memory or capacity",
             {{"reason", found->first}, {"count", number}}
         );
     }

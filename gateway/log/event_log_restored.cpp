@@ -85,7 +85,9 @@ result<void> restore_entries(event_log& log, const std::vector<session::log_entr
         log.restore(entries);
         return {};
     } catch (const std::runtime_error&) {
-        return failure{errc::run_expired, "the events of this run are gone", "runId", {}};
+        return failure{
+            errc::run_expired, "the events of this run are no longer stored", "runId", {}
+        };
     }
 }
 

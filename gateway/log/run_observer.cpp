@@ -28,7 +28,7 @@ void observed_sink::report(std::uint64_t sequence, std::string_view json, bool t
         observer_({thread_, run_, sequence, json, terminal});
     } catch (const std::exception& error) {
         log_.log(
-            log_level::error, "the observer of runs has failed",
+            log_level::error, "the run observer of the embedding program has thrown an exception",
             {{"run", run_.run_id}, {"detail", error.what()}}
         );
     }

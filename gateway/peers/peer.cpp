@@ -32,7 +32,7 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds time) {
 failure cannot_be_asked() {
     return {
         errc::store_unavailable,
-        "the gateway that has the run cannot be reached: try again later",
+        "the gateway that executes the run cannot be reached: try again later",
         {},
         {}
     };
@@ -127,7 +127,7 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
         co_return cannot_be_asked();
     }
     if (status != 200 && status != 204) { // From a proxy or another version.
-        note_failure("it answers with status " + std::to_string(status));
+        note_failure("it answered with status " + std::to_string(status));
         co_return cannot_be_asked();
     }
     note_answer();
@@ -135,7 +135,7 @@ asio::awaitable<result<std::unique_ptr<runner::transport_response>>> peer::send(
 }
 
 failure peer::not_understood() {
-    note_failure("its answer makes no sense");
+    note_failure("its answer is invalid");
     return cannot_be_asked();
 }
 
@@ -150,7 +150,8 @@ void peer::note_failure(std::string_view reason) {
     down_until_ = now + jittered(first_pause * (1 << doublings));
     if (unreachable_.due(now)) {
         log_.log(
-            log_level::warning, "another gateway cannot be asked: its runs are read from the store",
+            log_level::warning,
+            "another gateway cannot be reached: its runs are read from the store",
             {{"gateway", std::to_string(address_.number)}, {"url", address_.url}, {"reason", reason}
             }
         );

@@ -73,7 +73,9 @@ peer_client::open(std::int64_t gateway, asked_run run, std::uint64_t after) {
     }
     // Otherwise all followers of that gateway's runs would try at once, and read nothing meanwhile.
     if (!(*to)->answers(co_await asio::this_coro::executor)) {
-        co_return failure{errc::store_unavailable, "the gateway that has the run cannot be asked"};
+        co_return failure{
+            errc::store_unavailable, "the gateway that executes the run cannot be reached"
+        };
     }
     const peer_request what{
         .key = std::move(run.key),
@@ -268,7 +270,7 @@ asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywh
 
 asio::awaitable<result<std::shared_ptr<peer>>> peer_client::find(std::int64_t gateway) {
     if (store_.gateway_number() == 0) {
-        co_return failure{errc::store_unavailable, "the leases of this server were lost"};
+        co_return failure{errc::store_unavailable, "this server has lost its leases"};
     }
     if (auto found = known(gateway)) {
         co_return found;
@@ -278,7 +280,9 @@ asio::awaitable<result<std::shared_ptr<peer>>> peer_client::find(std::int64_t ga
         co_return address.error();
     }
     if (!*address) {
-        co_return failure{errc::store_unavailable, "the gateway that has the run has no address"};
+        co_return failure{
+            errc::store_unavailable, "the gateway that executes the run has no address"
+        };
     }
     co_return add(store_.gateway_number(), std::move(**address));
 }
@@ -301,7 +305,7 @@ std::shared_ptr<peer> peer_client::add(std::int64_t own, session::peer_address a
     auto client = runner::make_http_client(std::move(endpoint));
     if (!client) {
         log_.log(
-            log_level::error, "another gateway cannot be asked: its runs are read from the store",
+            log_level::error, "another gateway cannot be reached: its runs are read from the store",
             {{"url", address.url}, {"reason", client.error().detail}}
         );
     }

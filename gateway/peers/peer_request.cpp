@@ -15,7 +15,9 @@ namespace json = boost::json;
 
 namespace {
 
-failure unreadable() { return {errc::invalid_input, "is no message between gateways", {}, {}}; }
+failure unreadable() {
+    return {errc::invalid_input, "is not a valid message between gateways", {}, {}};
+}
 
 // Principals need not be UTF-8.
 result<json::object> read_object(std::string_view body, std::size_t max_depth = 2) {

@@ -113,7 +113,7 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     }
     const route* const target = here->routes.find(what->method, what->pattern);
     if (target == nullptr || !target->passable) {
-        co_return to_reply(http_errc::not_found, "This request is not passed on.");
+        co_return to_reply(http_errc::not_found, "Requests to this route cannot be passed on.");
     }
     passed_request passed{std::move(what->thread_id), std::move(what->run_id)};
     http_request inner;

@@ -66,7 +66,8 @@ boost::asio::awaitable<bool> wait_here(
     request.agent = core->find_agent(left.request.agent_id);
     if (request.agent == nullptr) {
         core->services.log.log(
-            log_level::error, "a message of another process waits for an agent that is not here",
+            log_level::error,
+            "a message queued by another process needs an agent that this process does not have",
             {{"thread", left.key.thread_id}, {"agent", left.request.agent_id}}
         );
         // Another process may have the agent. If the store refuses, the request is left when this
@@ -89,7 +90,8 @@ boost::asio::awaitable<bool> wait_here(
         co_return true; // Its client has sent it again to this process, or a run has taken it.
     }
     core->services.log.log(
-        log_level::info, "a message that another process has left is answered here",
+        log_level::info,
+        "this process answers a message that another process has left in the queue",
         {{"thread", left.key.thread_id}, {"run", run_id}}
     );
     auto log = live_run::make_log(
@@ -128,7 +130,8 @@ boost::asio::awaitable<void> pick_up_queued(std::shared_ptr<run_core> core) {
                 }
                 if (thrown) {
                     core->services.log.log(
-                        log_level::error, "a message of another process could not be picked up"
+                        log_level::error,
+                        "a message queued by another process could not be taken over"
                     );
                 }
             }

@@ -232,10 +232,10 @@ private:
                 begun = co_await begin_on_thread(*request_, waiting_->log);
             } catch (const std::exception& error) {
                 core_->services.log.log(
-                    log_level::error, "a queued request could not begin its run",
+                    log_level::error, "a queued request could not start its run",
                     {{"run", waiting_->record.run_id}, {"detail", error.what()}}
                 );
-                begun = failure{errc::internal, "the run could not begin"};
+                begun = failure{errc::internal, "the run could not be started"};
             }
         }
         if (!begun) {

@@ -96,7 +96,11 @@ boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
     run_core& core = *request.core;
     if (request.what.may_be_passed && request.queue_gateway != 0) {
         co_return failure{
-            errc::thread_busy, "messages wait in another process", {}, {}, request.queue_gateway
+            errc::thread_busy,
+            "messages for this thread are queued in another process",
+            {},
+            {},
+            request.queue_gateway
         };
     }
     if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {

@@ -77,7 +77,9 @@ boost::asio::awaitable<result<void>> write_answered_end(
         co_return run.error();
     }
     if (!run->has_value()) {
-        co_return failure{errc::run_expired, "the run that has answered is gone", {}, {}};
+        co_return failure{
+            errc::run_expired, "the run that answered this message is no longer stored", {}, {}
+        };
     }
     const session::run_record& answer = **run;
     if (answer.status == session::run_status::active) {
@@ -106,7 +108,7 @@ boost::asio::awaitable<result<void>> write_answered_end(
         co_return thread.error();
     }
     if (!thread->has_value()) {
-        co_return failure{errc::run_expired, "the conversation is gone", {}, {}};
+        co_return failure{errc::run_expired, "the conversation is no longer stored", {}, {}};
     }
     const std::vector<session::message> messages = conversation_after(**thread, answered_by);
     writer.translate(runner::messages_snapshot{&messages});

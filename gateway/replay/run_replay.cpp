@@ -33,7 +33,9 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         co_return run.log;
     }
     session::store& store = core.store_of(place);
-    const failure expired{errc::run_expired, "the events of this run are gone", "runId", {}};
+    const failure expired{
+        errc::run_expired, "the events of this run are no longer stored", "runId", {}
+    };
     if (!run.record.answered_by.empty()) {
         co_return co_await answered_log(core, place, run.record);
     }

@@ -95,7 +95,7 @@ failure no_memory() {
 failure unknown_outcome() {
     return {
         errc::store_unavailable,
-        "the server that has the thread has not answered, and may have begun the run: send the "
+        "the server that holds the thread has not answered and may have started the run: send the "
         "same request again",
         {},
         {}

@@ -188,7 +188,9 @@ result<session::changes> read_patch(std::string_view body, std::size_t max_json_
         return failure{errc::invalid_input, "the body must be an object"};
     }
     if (!read->skipped.empty()) {
-        return wrong(read->skipped.front(), "cannot be changed: title, archived and metadata can");
+        return wrong(
+            read->skipped.front(), "cannot be changed: only title, archived and metadata can"
+        );
     }
     session::changes change;
     for (const auto& each : read->value.get_object()) {

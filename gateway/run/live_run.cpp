@@ -253,7 +253,7 @@ void live_run::notify_end() {
         }
     } catch (const std::exception& error) {
         logger_.log(
-            log_level::error, "what follows the end of a run has failed",
+            log_level::error, "the work after the end of a run has failed",
             {{"run", record_.run_id}, {"detail", error.what()}}
         );
     }
@@ -290,7 +290,7 @@ void live_run::keep_attempt(session::failed_attempt attempt) noexcept {
         store_.keep_attempt(std::move(attempt));
     } catch (const std::exception& error) {
         logger_.log(
-            log_level::warning, "a failed attempt at a model could not be kept",
+            log_level::warning, "a failed model call could not be recorded",
             {{"run", record_.run_id}, {"reason", error.what()}}
         );
     }

@@ -285,12 +285,14 @@ boost::asio::awaitable<result<bool>> recover_orphans(
             orphan_ending ending(services, store, {held, releases && is_last}, orphan);
             ended = co_await ending.end();
         } catch (const std::exception& error) {
-            services.log.log(log_level::error, "recovery failed", {{"error", error.what()}});
+            services.log.log(
+                log_level::error, "the recovery of a run has failed", {{"error", error.what()}}
+            );
         }
         pass_failpoint("recovery.run_ended");
         services.log.log(
             ended ? log_level::warning : log_level::error,
-            ended ? "a run without an end was ended" : "a run without an end could not be ended",
+            ended ? "an orphaned run was ended" : "an orphaned run could not be ended",
             {{"thread", held->key().thread_id}, {"run", orphan.run.run_id}}
         );
         all_ended = all_ended && ended;

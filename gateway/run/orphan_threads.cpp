@@ -106,7 +106,7 @@ boost::asio::awaitable<bool> orphan_threads::recover_all() {
         was_listed = std::exchange(listed_, all.is_listed);
     }
     if (was_listed && !all.is_listed) {
-        services_.log.log(log_level::error, "cannot list the runs without an end");
+        services_.log.log(log_level::error, "cannot list the orphaned runs");
     }
     co_return all.is_listed&& all.failed.empty();
 }
@@ -151,7 +151,7 @@ boost::asio::awaitable<void> orphan_threads::recover_next(look& all) {
             recovered = co_await recover_orphans(services_, store, claimed.held, true);
         } catch (const std::exception& error) {
             services_.log.log(
-                log_level::error, "a run without an end could not be ended",
+                log_level::error, "an orphaned run could not be ended",
                 {{"thread", key.thread_id}, {"reason", error.what()}}
             );
         }

@@ -62,7 +62,7 @@ std::string part_links::signature(
             reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(),
             digest.data(), &size
         ) == nullptr) {
-        throw std::runtime_error("a link cannot be signed");
+        throw std::runtime_error("cannot sign a link");
     }
     return base64url({reinterpret_cast<const char*>(digest.data()), size});
 }

@@ -47,7 +47,8 @@ run_core::translation_of(const conversation_key& place, std::string_view protoco
     if (translator::projection_from_string(protocol) == projection::undeclared) {
         made.on_loss = [weak = weak_from_this(),
                         id = place.thread.thread_id](std::string_view type) {
-            constexpr std::string_view text = "an event holds parts that its peer cannot be shown";
+            constexpr std::string_view text =
+                "parts of an event were left out: the client declares no AG-UI version from 1.0 on";
             const auto core = weak.lock();
             if (core && core->told.due(text, type, std::chrono::steady_clock::now())) {
                 core->services.log.log(log_level::warning, text, {{"name", type}, {"thread", id}});
@@ -67,7 +68,8 @@ run_core::translation_of(const conversation_key& place, std::string_view protoco
 void run_core::on_detached(const std::shared_ptr<live_run>& run) {
     if (const auto too_many = registry.add_detached(run)) {
         services.log.log(
-            log_level::warning, "a run without a reader was ended: server.max_detached_runs",
+            log_level::warning,
+            "a run without a reader was ended: server.max_detached_runs is reached",
             {{"thread", too_many->key().thread_id}, {"run", too_many->record().run_id}}
         );
         too_many->stop(runner::stop_reason::run_timeout);

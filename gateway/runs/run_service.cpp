@@ -147,7 +147,9 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         }
         auto log = co_await log_of(*core, run->place, run->known);
         if (!log && log.error().code == errc::run_expired) {
-            co_return failure{errc::cursor_expired, "the events of this run are gone", "after"};
+            co_return failure{
+                errc::cursor_expired, "the events of this run are no longer stored", "after"
+            };
         }
         if (!log) {
             co_return log.error();

@@ -49,7 +49,7 @@ async function hangUp(text) {
         await sleep(5);
     }
 }
-const reload = () => hangUp('secrets and [auth] were read again');
+const reload = () => hangUp('reloaded [auth] and the secrets');
 
 before(async () => {
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-secrets-'));
@@ -147,7 +147,7 @@ it('takes nothing else of the configuration, and nothing at all of a broken one'
 
     const next = newToken();
     fs.writeFileSync(gateway.configFile, config.replace('[server]', '[server]\nmax_runs = "many"'));
-    await hangUp('the configuration was not read again');
+    await hangUp('the configuration was not reloaded');
     assert.match(gateway.log, /problem=.*server\.max_runs: must be a whole number/);
     assert.equal(await statusWith(next), 401);
     assert.equal(await statusWith(token), 200);

@@ -244,7 +244,7 @@ TEST_F(Door, OneAddressHasAShare) {
     EXPECT_THAT(refused.body, HasSubstr("server.max_connections_per_address"));
     EXPECT_EQ(ask_from_there(get("/healthz")).status, 200);
     EXPECT_EQ(ask(get("/version")).status, 200) << "from loopback";
-    EXPECT_EQ(lines_with("max_connections_per_address is reached"), 1U);
+    EXPECT_EQ(lines_with("has reached server.max_connections_per_address"), 1U);
 }
 
 TEST_F(Door, NoLimitOfOneAddressIsForATrustedProxy) {
@@ -267,7 +267,7 @@ TEST_F(Door, HasNoMoreRoomThanThereAreDescriptors) {
     settings.server.max_connections = std::numeric_limits<std::size_t>::max();
     start();
 
-    EXPECT_EQ(lines_with("server.max_connections is more than the limit of open files allows"), 1U);
+    EXPECT_EQ(lines_with("server.max_connections was lowered to fit the limit on open files"), 1U);
 }
 
 TEST_F(Door, SaysNothingWhereThereAreEnough) {

@@ -71,7 +71,7 @@ TEST_F(Reload, LetsANewTokenInWhileStreamsGoOn) {
     EXPECT_TRUE(stream.complete);
     EXPECT_THAT(stream.body, HasSubstr("Still here."));
     EXPECT_THAT(stream.body, HasSubstr("RUN_FINISHED"));
-    EXPECT_THAT(log.lines(), Contains(HasSubstr("info secrets and [auth] were read again")));
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("info reloaded [auth] and the secrets")));
 }
 
 TEST_F(Reload, ChangesNothingElse) {
@@ -100,7 +100,7 @@ TEST_F(Reload, MayAskForNoTokenAnyMore) {
     EXPECT_TRUE(server->reload(fresh)) << "on loopback";
 
     EXPECT_EQ(ask(get("/version")).status, 200);
-    EXPECT_THAT(log.lines(), Contains(HasSubstr("warning requests need no token from here on")));
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("warning requests no longer need a token")));
     EXPECT_TRUE(server->reload(settings));
     EXPECT_EQ(ask(get("/version")).status, 401);
 }
@@ -123,7 +123,9 @@ TEST_F(Reload, ChangesNothingIfARuleIsBroken) {
 TEST_F(Reload, WarnsOfWeakSecretsAtTheStartAndAfterwards) {
     const auto warnings = [this] {
         return std::ranges::count_if(log.lines(), [](const std::string& line) {
-            return line.starts_with("warning a secret is not well kept problem=\"auth.token");
+            return line.starts_with(
+                "warning a secret is weak or readable by others problem=\"auth.token"
+            );
         });
     };
     settings = with_token(settings, "short");

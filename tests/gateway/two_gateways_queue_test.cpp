@@ -439,7 +439,7 @@ TEST_P(TwoGatewaysQueue, AMessageForAnAgentThatIsNotHereIsLeftToOthers) {
     const std::int64_t number = outcome_of(third->queued(key)).value().at(0).number;
     fourth.reset();
     ASSERT_TRUE(comes_true([&] {
-        return ::testing::Matches(Contains(HasSubstr("an agent that is not here")))(log.lines());
+        return ::testing::Matches(Contains(HasSubstr("an agent that this process")))(log.lines());
     }));
     std::vector<session::left_request> claimed;
 

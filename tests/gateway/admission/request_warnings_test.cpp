@@ -44,10 +44,10 @@ TEST_F(RequestWarnings, EachNameIsLoggedOnce) {
     EXPECT_THAT(
         log.lines(),
         ElementsAre(
-            "warning a member of a request is unknown and has no effect name=extra thread=t run=r",
-            "warning a member of a request is unknown and has no effect name=more thread=t run=r",
-            "warning a resume entry belongs to no interrupt of this server name=i1 thread=t run=r",
-            "warning a member of a request is unknown and has no effect name=third thread=t run=r"
+            "warning an unknown member of a request was ignored name=extra thread=t run=r",
+            "warning an unknown member of a request was ignored name=more thread=t run=r",
+            "warning a resume entry names no interrupt of this server name=i1 thread=t run=r",
+            "warning an unknown member of a request was ignored name=third thread=t run=r"
         )
     );
 }
@@ -66,7 +66,7 @@ TEST_F(RequestWarnings, AModelThatCannotBeChosenIsLogged) {
         input.forwarded.model = model;
         warn();
     }
-    const std::string text = "warning a model that a request cannot choose was asked for name=";
+    const std::string text = "warning a request named a model that requests may not choose name=";
     EXPECT_THAT(
         log.lines(), ElementsAre(
                          text + "slow thread=t run=r", text + "none thread=t run=r",
@@ -83,8 +83,8 @@ TEST_F(RequestWarnings, NotesAreLoggedForEachRequest) {
     input.notes = {"messages[0]: unknown role, dropped", "messages[1]: unknown role, dropped"};
     warn();
     warn();
-    const std::string line = "warning left out of the request: messages[0]: unknown role, dropped "
-                             "(and 1 more) thread=t run=r";
+    const std::string line = "warning a part of a request was left out: messages[0]: unknown role, "
+                             "dropped (and 1 more) thread=t run=r";
     EXPECT_THAT(log.lines(), ElementsAre(line, line));
 }
 

@@ -61,9 +61,7 @@ TEST_F(ConfigAccess, WarnsOfATokenThatCanBeGuessed) {
     token = "fifteen-letters";
     EXPECT_THAT(
         weak_secrets(load()),
-        ElementsAre(
-            "auth.token_file: the token has fewer than 16 characters, so that it can be guessed"
-        )
+        ElementsAre("auth.token_file: the token has fewer than 16 characters and can be guessed")
     );
 }
 

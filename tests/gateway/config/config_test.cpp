@@ -267,8 +267,8 @@ model = "m"
         "config:4:21: server.heartbeat_seconds: must be a whole number from 1 to 86400",
         "config:5:18: server.max_conections: unknown key",
         "config:7:11: session.on_busy: must be one of \"reject\", \"enqueue\", \"supersede\"",
-        ("config:10:12: models.main.base_url: must be an http:// or https:// URL without user "
-         "and fragment"),
+        ("config:10:12: models.main.base_url: must be an http:// or https:// URL without a user "
+         "name or fragment"),
         "config:2:10: colour: unknown key",
     };
     EXPECT_EQ(loaded.error().lines, expected);
@@ -304,8 +304,8 @@ TEST(Config, ReadsHowAModelAnswers) {
     EXPECT_NE(print_config(all).find("reasoning_tags = '</think>'"), std::string::npos);
     EXPECT_EQ(
         problem_of(std::string(minimal) + "reasoning_tags = \"think\"\n"),
-        "config:6:18: models.main.reasoning_tags: must be a tag as \"<think>\", or \"</think>\" "
-        "where the prompt holds the opening one"
+        "config:6:18: models.main.reasoning_tags: must be a tag such as \"<think>\", or "
+        "\"</think>\" if the prompt already holds the opening tag"
     );
 }
 
@@ -358,7 +358,8 @@ TEST(Config, RefusesHeadersThatCannotBePassedOn) {
          {"Host", "content-length", "Transfer-Encoding", "idempotency-key", "connection", "", "a b",
           "a:b", "*"}) {
         EXPECT_NE(
-            problem_of(hook + name + "\"]\n").find("holds a name that cannot be passed on"),
+            problem_of(hook + name + "\"]\n")
+                .find("holds the name of a header that cannot be passed on"),
             std::string::npos
         ) << name;
     }
@@ -406,7 +407,7 @@ TEST(Config, ChecksThePlaceholdersOfInstructions) {
         std::string::npos
     );
     EXPECT_NE(
-        problem_of(agent + "prompt_props = [\"apiKey\"]\n").find("which is never kept"),
+        problem_of(agent + "prompt_props = [\"apiKey\"]\n").find("the gateway never stores it"),
         std::string::npos
     );
     EXPECT_NE(
@@ -499,14 +500,14 @@ TEST(Config, NamesTheOverrideThatIsWrong) {
     EXPECT_EQ(problem_of(minimal, {"server"}), "--set: server: must have the form key.path=value");
     EXPECT_EQ(
         problem_of(minimal, {"models.main.model.name=x"}),
-        "--set: models.main.model.name: there is no such place"
+        "--set: models.main.model.name: the configuration has no table or array at this path"
     );
 }
 
 TEST(Config, DemandsAuthOffLoopback) {
     const std::string problem = problem_of(minimal, {"server.listen=0.0.0.0:8080"});
 
-    EXPECT_NE(problem.find("auth: a table [auth] is needed"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("auth: is required because"), std::string::npos) << problem;
     EXPECT_TRUE(load(minimal, {"server.listen=[::1]:8080"}));
 }
 
@@ -514,7 +515,7 @@ TEST(Config, DemandsHostsWhereEverybodyMayComeInFromElsewhere) {
     const std::string problem =
         problem_of(minimal, {"server.listen=0.0.0.0:8080", "auth.mode=none"});
 
-    EXPECT_NE(problem.find("server: allowed_hosts is needed"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("server: allowed_hosts is required"), std::string::npos) << problem;
     EXPECT_TRUE(load(
         minimal,
         {"server.listen=0.0.0.0:8080", "auth.mode=none", "server.allowed_hosts=[\"app.example\"]"}
@@ -646,16 +647,16 @@ TEST(Config, ChecksMcpServers) {
         {"url = \"http://h/mcp\"", "mcp_servers.name: is missing"},
         {"name = \"a__b\"\nurl = \"http://h/mcp\"", "mcp_servers.name: must be 1 to 32"},
         {"name = \"\"\nurl = \"http://h/mcp\"", "mcp_servers.name: must be 1 to 32"},
-        {"name = \"a\"", "mcp_servers.url: either this or command is needed"},
+        {"name = \"a\"", "mcp_servers.url: either url or command is required, not both"},
         {"name = \"a\"\nurl = \"http://h/mcp\"\ncommand = \"c\"\nargs = []",
-         "mcp_servers.url: either this or command is needed"},
+         "mcp_servers.url: either url or command is required, not both"},
         {"name = \"a\"\nurl = \"files\"", "mcp_servers.url: must be an http://"},
         {"name = \"a\"\nurl = \"http://h/mcp\"\ncwd = \"/\"", "mcp_servers.cwd: needs a command"},
         {"name = \"a\"\ncommand = \"c\"\nheaders = {}", "mcp_servers.headers: needs a url"},
         {"name = \"a\"\nurl = \"http://h/mcp\"\npass_headers = [\"Host\"]",
-         "mcp_servers.pass_headers: holds a name that cannot be passed on"},
+         "mcp_servers.pass_headers: holds the name of a header that cannot be passed on"},
         {"name = \"a\"\nurl = \"http://h/mcp\"\npass_headers = [\"Mcp-Session-Id\"]",
-         "mcp_servers.pass_headers: holds a name that cannot be passed on"},
+         "mcp_servers.pass_headers: holds the name of a header that cannot be passed on"},
         {"name = \"a\"\ncommand = \"c\"\npass_headers = []", "mcp_servers.pass_headers: needs a url"
         },
         {"name = \"a\"\ncommand = \"c\"\nca_file = \"f\"", "mcp_servers.ca_file: needs a url"},
@@ -724,7 +725,8 @@ TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {
     );
     EXPECT_EQ(
         problem_of(minimal, {"auth.mode=bearer"}),
-        "config: auth.token_env: is missing: the variable that holds the token"
+        "config: auth.token_env: is missing: name the environment variable that holds the token, "
+        "or set token_file"
     );
 }
 

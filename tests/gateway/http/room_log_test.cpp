@@ -12,7 +12,7 @@ using gateway::room_log;
 using lines = std::vector<std::string>;
 
 constexpr std::string_view begin =
-    "warning requests were refused: the server has no room for them reason=";
+    "warning requests were refused for lack of memory or capacity reason=";
 
 class RoomLog : public ::testing::Test {
 protected:
