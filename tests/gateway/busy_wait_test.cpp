@@ -152,7 +152,7 @@ TEST_P(BusyWait, TheLeavingMayBeSeenAfterTheMessage) {
     EXPECT_THAT(events_of("r"), HasSubstr("superseded"));
 }
 
-TEST_P(BusyWait, AMessageThatWaitsGoesOnWhenTheRunEnds) {
+TEST_P(BusyWait, AWaitingMessageContinuesWhenTheRunEnds) {
     settings.session.busy_wait = std::chrono::seconds(20);
     start();
     const auto client = read_run("r");
@@ -201,7 +201,7 @@ TEST_P(BusyWait, WithoutAWaitTheAnswerComesAtOnce) {
     EXPECT_FALSE(waited);
 }
 
-TEST_P(BusyWait, WhoComesBackInTimeLosesNothing) {
+TEST_P(BusyWait, AClientThatComesBackInTimeLosesNothing) {
     start();
     std::string seen;
     {
@@ -218,7 +218,7 @@ TEST_P(BusyWait, WhoComesBackInTimeLosesNothing) {
     EXPECT_THAT(again->read_until("\r\n0\r\n\r\n"), HasSubstr("user_stop"));
 }
 
-TEST_P(BusyWait, WhoLeavesForGoodHasStopped) {
+TEST_P(BusyWait, AClientThatLeavesForGoodHasStopped) {
     settings.server.on_disconnect = gateway::disconnect_policy_from_string("grace:1").value();
     start();
     read_run("r")->close();
@@ -228,7 +228,7 @@ TEST_P(BusyWait, WhoLeavesForGoodHasStopped) {
     EXPECT_THAT(events_of("r"), HasSubstr("user_stop"));
 }
 
-TEST_P(BusyWait, WhoComesBackWithinTheGraceStopsItsEnd) {
+TEST_P(BusyWait, AClientThatComesBackEndsTheGracePeriod) {
     settings.server.on_disconnect = gateway::disconnect_policy_from_string("grace:1").value();
     start();
     read_run("r");
@@ -240,7 +240,7 @@ TEST_P(BusyWait, WhoComesBackWithinTheGraceStopsItsEnd) {
     EXPECT_TRUE(is_active());
 }
 
-TEST_P(BusyWait, WorkInTheBackgroundGoesOn) {
+TEST_P(BusyWait, WorkInTheBackgroundContinues) {
     start();
     read_run("r", "X-On-Disconnect: continue\r\n");
     read_run("r", "X-On-Disconnect: grace:0\r\n", "other");
@@ -273,7 +273,7 @@ TEST_P(BusyWait, AToolAnswerStopsNoRun) {
     EXPECT_TRUE(is_active());
 }
 
-TEST_P(BusyWait, OfManyMessagesThatStopOneAnotherTheLastIsAnswered) {
+TEST_P(BusyWait, IfManyMessagesSupersedeEachOtherTheLastIsAnswered) {
     settings.session.on_busy = gateway::busy_policy::supersede;
     settings.session.busy_wait = std::chrono::milliseconds(0);
     start();
@@ -316,7 +316,7 @@ TEST_P(BusyWait, AMessageWaitsAlsoWhereNoRunGivesWay) {
     EXPECT_THAT(second.read_until("Hello"), HasSubstr("HTTP/1.1 200"));
 }
 
-TEST_P(BusyWait, ARunThatNobodyReadsGoesOnWhereNoneGivesWay) {
+TEST_P(BusyWait, ARunWithoutReadersContinuesIfNoneGivesWay) {
     settings.session.supersede_detached = false;
     settings.session.busy_wait = std::chrono::milliseconds(20);
     start();

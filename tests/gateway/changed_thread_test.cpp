@@ -144,7 +144,7 @@ TEST_P(ChangedThread, IsPlannedAgain) {
     EXPECT_THAT(ask(get("/agui/threads/t/state")).body, HasSubstr("blue"));
 }
 
-TEST_P(ChangedThread, APlanThatFailsForWhatItWasIsNoFailure) {
+TEST_P(ChangedThread, APlanThatFailsOnAStaleThreadIsMadeAgain) {
     settings.session.history.on_abandoned = session::on_abandoned::reject;
     answer = call_tool("paint");
     start();

@@ -246,7 +246,7 @@ TEST_F(ContextOfATurn, IsNoneWhereAnAnswerSaysSo) {
     EXPECT_EQ(answer_call("[]"), "hello");
 }
 
-TEST_F(ContextOfATurn, IsWhatAnAnswerSays) {
+TEST_F(ContextOfATurn, IsReplacedByTheContextOfAnAnswer) {
     start();
     begin_turn();
 

@@ -89,7 +89,7 @@ protected:
     std::atomic<int> model_calls{0};
 };
 
-TEST_P(Crowd, AReaderCutAtAnyEventGoesOnWithTheNext) {
+TEST_P(Crowd, AReaderCutAtAnyEventContinuesWithTheNext) {
     // RUN_STARTED, TEXT_MESSAGE_START, 196 words, TEXT_MESSAGE_END, RUN_FINISHED.
     constexpr std::size_t events = 200;
     answer = words(events - 4, std::chrono::milliseconds(5));

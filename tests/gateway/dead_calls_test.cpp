@@ -330,7 +330,7 @@ TEST_F(DeadCalls, TheRunThatAbandonsThemTellsSo) {
     EXPECT_THAT(next.body, HasSubstr(std::string(unanswered)));
 }
 
-TEST_F(DeadCalls, WhatAClientWasToldItCanSendBack) {
+TEST_F(DeadCalls, AClientMaySendBackTheResultsOfDeadCalls) {
     start();
     stop_with_open_calls();
     const std::string told_1 = R"({"id":"c1:missing","role":"tool","toolCallId":"c1","content":)" +
@@ -346,7 +346,7 @@ TEST_F(DeadCalls, WhatAClientWasToldItCanSendBack) {
     EXPECT_THAT(ask(get("/agui/threads/t/events")).body, Not(HasSubstr("tool.response")));
 }
 
-TEST_F(DeadCalls, AFollowLeavesOutWhatItsSnapshotHolds) {
+TEST_F(DeadCalls, AFollowLeavesOutTheMessagesOfItsSnapshot) {
     start();
     stop_with_open_calls();
     answer_with(say_and_stall("Live"));

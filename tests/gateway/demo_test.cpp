@@ -49,7 +49,7 @@ TEST(Demo, TakesHexColoursAndWholeWordsOnly) {
     EXPECT_NE(answer_to_user("another colour").find("rebeccapurple"), std::string::npos);
 }
 
-TEST(Demo, SaysWhatToTryWhenAskedAnythingElse) {
+TEST(Demo, SuggestsAQuestionWhenAskedAnythingElse) {
     const std::string answer = answer_to_user("Hello!");
 
     EXPECT_EQ(answer.find("tool_calls\":"), std::string::npos);
@@ -74,7 +74,7 @@ TEST(Demo, IsAFunctionOfTheRequestAlone) {
     EXPECT_EQ(answer_to_user("Make it blue"), answer_to_user("Make it blue"));
 }
 
-TEST(Demo, AnswersNothingToWhatIsNoRequest) {
+TEST(Demo, DoesNotAnswerAnInvalidRequest) {
     runner::transport_request request;
     request.body = "hello";
     EXPECT_FALSE(demo_script()(request));

@@ -91,7 +91,7 @@ TEST_F(FailedAttempts, AreKeptForTheOperatorAndServedByNoRoute) {
     EXPECT_GT(attempts[0].at, 0);
 }
 
-TEST_F(FailedAttempts, OfAnEphemeralThreadAreNotWritten) {
+TEST_F(FailedAttempts, ThoseOfAnEphemeralThreadAreNotWritten) {
     start();
     std::string body = run_body("t", "r");
     const std::string_view none = R"("forwardedProps":{})";
@@ -126,7 +126,7 @@ TEST_F(FailedAttempts, AreDroppedAfterLogDays) {
     EXPECT_TRUE(kept().empty());
 }
 
-TEST_F(FailedAttempts, ARunGoesOnWhereOneCannotBeKept) {
+TEST_F(FailedAttempts, ARunContinuesIfOneCannotBeKept) {
     start();
     const failpoint_hook hook([](std::string_view place) {
         if (place == "run.keep_attempt") {

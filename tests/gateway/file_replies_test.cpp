@@ -92,7 +92,7 @@ TEST_F(FileReplies, CanBeTakenUpInTheMiddle) {
     EXPECT_EQ(other.body, content);
 }
 
-TEST_F(FileReplies, OfAFileThatHasBecomeShorterEndEarly) {
+TEST_F(FileReplies, EndEarlyIfTheFileHasBecomeShorter) {
     raw_client client(port(), small_window);
     client.send(get("/large.txt"));
     raw_reply reply = client.read_head();

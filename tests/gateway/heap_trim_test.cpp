@@ -56,7 +56,7 @@ TEST(HeapTrim, LargeBlocksAreGivenBackAtOnce) {
 #endif
 }
 
-TEST(HeapTrim, GivesBackWhatLiesBetweenPiecesInUse) {
+TEST(HeapTrim, ReturnsPagesBetweenPiecesInUse) {
 #if defined(AGUI_OTHER_ALLOCATOR) || !defined(__GLIBC__)
     GTEST_SKIP() << "the allocator is not glibc's";
 #else

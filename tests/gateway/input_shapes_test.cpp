@@ -41,7 +41,7 @@ unsigned size_of(const input_shape& shape) {
 
 class InputShape : public ::testing::TestWithParam<input_shape> {};
 
-TEST_P(InputShape, OfTwiceTheSizeCostsTwiceTheWork) {
+TEST_P(InputShape, CostsTwiceTheWorkForTwiceTheSize) {
     const unsigned size = size_of(GetParam());
     const std::uint64_t once = work_of(GetParam(), size);
     const std::uint64_t twice = work_of(GetParam(), 2 * size);

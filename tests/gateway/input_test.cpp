@@ -63,7 +63,7 @@ protected:
     }
 };
 
-TEST_F(Input, OfAReloadedPageGoesOnWithTheConversation) {
+TEST_F(Input, AReloadedPageContinuesTheConversation) {
     start();
     talk();
 
@@ -73,7 +73,7 @@ TEST_F(Input, OfAReloadedPageGoesOnWithTheConversation) {
     EXPECT_EQ(json_of("/agui/threads/t/branches").at("branches").as_array().size(), 1U);
 }
 
-TEST_F(Input, OfAClientThatSendsEverythingEditsTheFirstMessage) {
+TEST_F(Input, AClientThatSendsEverythingEditsTheFirstMessage) {
     start();
     talk();
 
@@ -105,7 +105,7 @@ TEST_F(Input, ClearsTheStateOnlyWhereItSaysSo) {
     EXPECT_EQ(state(), "{}");
 }
 
-TEST_F(Input, OfAPatchIsTheState) {
+TEST_F(Input, ThePatchBodyIsTheState) {
     start();
     run("r1", user("u1", "One"), R"(,"state":{"a":1})");
 
@@ -141,14 +141,14 @@ TEST_F(Input, TitlesNothingWhereTheAgentSaysSo) {
     EXPECT_EQ(json_of("/agui/threads/t").at("title").as_string(), "");
 }
 
-TEST_F(Input, OfAThreadThatDoesNotExistYetHasNoMessages) {
+TEST_F(Input, AThreadThatDoesNotExistYetHasNoMessages) {
     start();
 
     EXPECT_EQ(ask(get("/agui/threads/new/messages")).body, R"({"messages":[]})");
     EXPECT_EQ(json_of("/agui/threads/new").at("title"), "");
 }
 
-TEST_F(Input, ThatCannotBeWrittenAgainIsRefusedWithItsPlace) {
+TEST_F(Input, AValueThatCannotBeSerializedIsRefusedWithItsPath) {
     start();
 
     const raw_reply number = run("r1", user("u1", "One"), R"(,"state":{"a":[1e400]})");

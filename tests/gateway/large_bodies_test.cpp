@@ -220,7 +220,7 @@ TEST_F(BodiesInTurn, AreServedInTheOrderOfArrival) {
     EXPECT_EQ(second->read_reply().status, 200);
 }
 
-TEST_F(BodiesInTurn, OneWhoseClientHasLeftIsNotWaitedFor) {
+TEST_F(BodiesInTurn, OneIsNotAwaitedAfterItsClientHasLeft) {
     start();
     queued_bodies queued;
     const auto holder = announced(9 * mib / 4, 0);

@@ -128,7 +128,7 @@ TEST_F(McpServers, AProcessThatIsKilledIsStartedAgain) {
     EXPECT_NE(child(), first);
 }
 
-TEST_F(McpServers, AServerThatIsNotThereHoldsUpNothing) {
+TEST_F(McpServers, AnUnreachableServerDelaysNothing) {
     gateway::mcp_server_config missing = process();
     missing.command = "/there/is/no/such/program";
     gateway::mcp_server_config remote;

@@ -120,7 +120,7 @@ TEST_F(Memory, AChatStreamInFullModeThatHasNoRoomIsCutOff) {
     EXPECT_THAT(ask(get(frames + "full")).body, HasSubstr("finished")) << "there is room again";
 }
 
-TEST_F(Memory, GivesBackWhatABodyTook) {
+TEST_F(Memory, ReturnsTheMemoryOfABody) {
     start();
     for (int i = 0; i < 5; ++i) {
         const auto client = unfinished(2 * mib);
@@ -141,7 +141,7 @@ TEST_F(Memory, ABodyThatBringsNothingIsNotWaitedFor) {
     EXPECT_THAT(reply.body, HasSubstr("request_timeout"));
 }
 
-TEST_F(Memory, ABodyThatDripsIsNotWaitedForOnAccountOfWhatItBroughtBefore) {
+TEST_F(Memory, ABodyThatDripsTimesOutHoweverMuchArrivedBefore) {
     settings.server.body = milliseconds(100);
     settings.server.body_idle = milliseconds(100);
     start();
@@ -158,7 +158,7 @@ TEST_F(Memory, ABodyThatDripsIsNotWaitedForOnAccountOfWhatItBroughtBefore) {
     dripping.join();
 }
 
-TEST_F(Memory, OneAddressDoesNotHoldWhatOthersNeed) {
+TEST_F(Memory, OneAddressCannotTakeTheMemoryOfOthers) {
     settings.server.trusted_proxies = {"127.0.0.1"};
     settings.server.max_unfinished_bytes = 3 * mib;
     settings.server.max_memory_bytes = 32 * mib;

@@ -334,7 +334,7 @@ TEST_F(MixedTurn, AnAnswerIsTakenOnceTheRunHasHandedTheCallsOver) {
 #ifdef AGUI_FAILPOINTS
 
 // It is planned for a thread on which the calls are not handed over yet, then again.
-TEST_F(MixedTurn, AnswersAndAMessageThatWaitForTheHandOffGoOnWithTheTools) {
+TEST_F(MixedTurn, EarlyAnswersAndAMessageKeepTheToolsOfTheTurn) {
     next_thread({"s1", "e1"});
     raw_client client(port());
     client.send(post("/agui", first_request()));

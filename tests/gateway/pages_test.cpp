@@ -121,7 +121,7 @@ TEST_F(Pages, HaveNoPolicyWhereItIsEmpty) {
     EXPECT_FALSE(ask(get("/")).headers.contains("content-security-policy"));
 }
 
-TEST_F(Pages, OfASinglePageAppAreItsIndex) {
+TEST_F(Pages, UnknownPagesOfASinglePageAppAreItsIndex) {
     settings.server.spa = true;
     start();
 

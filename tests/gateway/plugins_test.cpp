@@ -183,7 +183,7 @@ TEST_F(Plugins, ARequestWithAnOpenExternalCallIsMadeAfterItsAnswer) {
     EXPECT_LT(last.find("blue"), last.find("And be quick")) << "a valid history: " << last;
 }
 
-TEST_F(Plugins, WhatTheSnapshotHasTaughtAClientIsKnownInItsNextRequest) {
+TEST_F(Plugins, AMessageFromASnapshotIsKnownInTheNextRequest) {
     plugin->after = [](runner::after_request& request) {
         session::message more;
         more.id = "added";

@@ -239,7 +239,7 @@ TEST_F(Prompt, HasLiteralBraces) {
     EXPECT_THAT(told(), ElementsAre("Write {{name}}."));
 }
 
-TEST_F(Prompt, OfAProgramIsChecked) {
+TEST_F(Prompt, IsCheckedIfAProgramSetsIt) {
     instruct("{{nobody}}");
     EXPECT_THROW(start(), std::runtime_error);
 }

@@ -265,7 +265,7 @@ TEST_P(Queue, TheEndOfTheRunThatAnswersIsTheEndOfAll) {
     EXPECT_THAT(events_of("q2").body, HasSubstr("model_rejected"));
 }
 
-TEST_P(Queue, WhoLeavesForGoodWithdrawsTheMessage) {
+TEST_P(Queue, AClientThatLeavesForGoodWithdrawsItsMessage) {
     start();
     const auto first = open(body_of("r"));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -332,7 +332,7 @@ TEST_P(Queue, ARunWithoutAReaderIsNotStoppedForAMessage) {
     EXPECT_THAT(events_of("r").body, Not(HasSubstr("superseded")));
 }
 
-TEST_P(Queue, ARunThatNobodyWaitsForAnyMoreHasBeenLeft) {
+TEST_P(Queue, ARunWithoutWaitingClientsHasBeenLeft) {
     settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
     start();
     auto first = open(body_of("r"));
@@ -376,7 +376,7 @@ TEST_P(Queue, ARepeatJoinsTheRequestThatWaits) {
     EXPECT_EQ(rest_of(*again), end);
 }
 
-TEST_P(Queue, WhatWasSeenIsSeenAgain) {
+TEST_P(Queue, AReplayEqualsTheFirstStream) {
     start();
     const auto first = open(body_of("r"));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -432,7 +432,7 @@ TEST_P(Queue, HoldsNoMoreThanItsThreadMay) {
     EXPECT_EQ(ask(post("/agui", body_of("q3", std::string(70'000, 'x')))).status, 413);
 }
 
-TEST_P(Queue, AClientThatSendsTheWholeHistoryAddsOnlyWhatIsNew) {
+TEST_P(Queue, AClientThatSendsTheWholeHistoryAddsOnlyNewMessages) {
     start();
     const auto first = open(body_of("r"));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -459,7 +459,7 @@ TEST_P(Queue, ARequestWithoutANewMessageDoesNotWait) {
     EXPECT_EQ(ask(post("/agui", answer_body("a", "none"))).status, 409);
 }
 
-TEST_P(Queue, OfEachAgentTheMessagesAreAnsweredByItself) {
+TEST_P(Queue, EachAgentAnswersItsOwnMessages) {
     settings.agents.push_back(settings.agents.front());
     settings.agents.back().id = "other";
     start();
@@ -501,7 +501,7 @@ TEST_P(Queue, TheNextRunComesAfterTheOneThatAnswers) {
     EXPECT_THAT(rest_of(*two), HasSubstr("Three"));
 }
 
-TEST_P(Queue, TheObserverSeesWhatReadersSee) {
+TEST_P(Queue, TheObserverSeesTheEventsThatReadersSee) {
     std::mutex mutex;
     std::map<std::string, std::vector<std::string>> seen;
     options.observer = [&](const gateway::observed_event& event) {
@@ -649,7 +649,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto&) { return "sqlite"; }
 );
 
-TEST_P(QueueAfterARestart, WhatCannotBeAnsweredDoesNotStayInTheWay) {
+TEST_P(QueueAfterARestart, MessagesThatCannotBeAnsweredDoNotBlockTheQueue) {
     leave_two({.text = "One"});
     // By a server that does not know of the queue, a message is answered after all.
     server.reset();

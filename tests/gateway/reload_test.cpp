@@ -54,7 +54,7 @@ protected:
     held_model model;
 };
 
-TEST_F(Reload, LetsANewTokenInWhileStreamsGoOn) {
+TEST_F(Reload, AcceptsANewTokenWhileStreamsContinue) {
     start();
     raw_client client(port());
     client.send(post("/agui", run_body("t", "r"), bearer(old_token)));
@@ -89,7 +89,7 @@ TEST_F(Reload, ChangesNothingElse) {
     EXPECT_EQ(reply.header("access-control-allow-origin"), "");
 }
 
-TEST_F(Reload, MayAskForNoTokenAnyMore) {
+TEST_F(Reload, MaySwitchTokensOff) {
     start();
     gateway::config fresh = settings;
     fresh.auth.reset();

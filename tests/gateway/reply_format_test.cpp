@@ -196,7 +196,7 @@ TEST_F(ReplyFormat, OtherSegmentsAreCustomEvents) {
     EXPECT_THAT(stored(), Not(HasSubstr("image")));
 }
 
-TEST_F(ReplyFormat, WhatDoesNotParseShowsNothing) {
+TEST_F(ReplyFormat, AReplyThatDoesNotParseIsNotShown) {
     answer = pieces("Hello there, nice to meet you!");
     start();
 

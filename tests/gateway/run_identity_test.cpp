@@ -51,7 +51,7 @@ protected:
     }
 };
 
-TEST_F(RunIdentity, AConflictNamesWhatItIsAbout) {
+TEST_F(RunIdentity, AConflictNamesItsKeyOrRunId) {
     start();
     const std::string header = "Idempotency-Key: k1\r\n";
     ask(post("/agui", run_body("t", "r1"), header));
@@ -149,7 +149,7 @@ TEST_F(RunIdentity, ARunThatCannotStartDoesNotBlockTheDrain) {
     EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(10)));
 }
 
-TEST_F(RunIdentity, WhoFollowsARunThatCannotStartIsToldSo) {
+TEST_F(RunIdentity, AFollowerIsToldThatItsRunCannotStart) {
     settings.server.threads = 2;
     start();
     raw_client other(port()); // Connections go to the two threads by turns: the third to the first.

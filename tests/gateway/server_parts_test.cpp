@@ -35,7 +35,7 @@ TEST(SecretsOf, AreTheStringsOfTheExtraBodyHoweverDeep) {
     EXPECT_THAT(secrets_of(model, {}), ::testing::IsSupersetOf({"first", "second", "third"}));
 }
 
-TEST(SecretsOf, AreWhatWebhooksAreSent) {
+TEST(SecretsOf, IncludeTheHeadersOfWebhooks) {
     webhook_config hook;
     hook.url = "https://example.org/weather?units=metric&key=hook%2Fquery";
     hook.headers = {{"X-Account", "hook-account"}};
@@ -49,7 +49,7 @@ TEST(SecretsOf, AreWhatWebhooksAreSent) {
     );
 }
 
-TEST(SecretsOf, AreWhatMcpServersAreSent) {
+TEST(SecretsOf, IncludeTheHeadersOfMcpServers) {
     mcp_server_config remote;
     remote.url = "https://example.org/mcp?key=mcp-query";
     remote.headers = {{"X-Account", "mcp-account"}};

@@ -356,7 +356,7 @@ TEST_F(ServerTest, GivesUpOnSlowRequests) {
     EXPECT_TRUE(silent.closed_by_peer());
 }
 
-TEST_F(ServerTest, ClosesAfterBadFramingWithoutServingWhatFollows) {
+TEST_F(ServerTest, ClosesAfterBadFramingWithoutServingTheNextRequest) {
     start();
     const std::vector<std::string> heads{
         "POST /agui HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: "
@@ -687,7 +687,7 @@ TEST_F(ServerTest, EndsARunThatWritesTooMuch) {
     EXPECT_NE(reply.body.find("token_limit"), std::string::npos);
 }
 
-TEST_F(ServerTest, LogsOnceWhatAnOlderPeerCannotBeShown) {
+TEST_F(ServerTest, LogsOnceThatAnOlderClientGetsLess) {
     memory_logger log;
     options.log = &log;
     start();
@@ -761,7 +761,7 @@ TEST_F(ServerTest, CancelsARunWhoseClientLeftWhereAskedTo) {
     EXPECT_NE(again.body.find("user_stop"), std::string::npos) << again.body;
 }
 
-TEST_F(ServerTest, LetsARunGoOnWhenItsClientLeaves) {
+TEST_F(ServerTest, LetsARunContinueWhenItsClientLeaves) {
     answer = say_and_stall("Hello");
     start();
     raw_client client(port());
@@ -786,7 +786,7 @@ TEST_F(ServerTest, RefusesAnUnknownDisconnectPolicy) {
     );
 }
 
-TEST_F(ServerTest, DrainsThenEndsWhatIsLeft) {
+TEST_F(ServerTest, DrainsThenEndsTheRemainingRuns) {
     answer = say_and_stall("Hello");
     start();
     raw_client client(port());

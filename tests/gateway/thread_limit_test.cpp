@@ -99,7 +99,7 @@ TEST_F(ThreadLimitOfARun, EndsTheOneThatGrowsItsThreadOverIt) {
     EXPECT_EQ(ask(post("/agui", run_body("t", "next"))).status, 413);
 }
 
-TEST_F(ThreadLimitOfARun, LetsTheOneGoOnThatStaysBelow) {
+TEST_F(ThreadLimitOfARun, LetsARunBelowTheLimitContinue) {
     settings.session.max_thread_bytes = 100'000;
     result_bytes = 98'000;
     start();

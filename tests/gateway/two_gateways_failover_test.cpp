@@ -21,7 +21,7 @@ protected:
 };
 
 // Its events may be others than those that a client has seen with these numbers.
-TEST_F(TwoGatewaysFailover, ACursorAfterWhatTheNewServerHadOfALostRunIsGone) {
+TEST_F(TwoGatewaysFailover, ACursorBeyondTheRestOfALostRunIsGone) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -73,7 +73,7 @@ TEST_F(TwoGatewaysFailover, ACursorThatTheStoreDoesNotHaveYetIsGoneOnceTheRunIsL
     model.answer({.text = "too late"});
 }
 
-TEST_F(TwoGatewaysFailover, AReaderIsNotSentOnToEventsThatDoNotFollowWhatItHasSeen) {
+TEST_F(TwoGatewaysFailover, AReaderGetsNoEventsThatDoNotFollowThoseItHasSeen) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));

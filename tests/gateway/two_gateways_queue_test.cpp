@@ -516,7 +516,7 @@ TEST_P(TwoGatewaysQueue, AMessageThatIsWithdrawnWhileARunTakesItIsLeftOut) {
     EXPECT_THAT(queued(), IsEmpty());
 }
 
-TEST_P(TwoGatewaysQueue, MessagesGoOnWaitingIfTheLeaseIsLostBeforeTheirRunBegins) {
+TEST_P(TwoGatewaysQueue, MessagesStayQueuedIfTheLeaseIsLostBeforeTheirRunBegins) {
     const auto first = start_with_run();
     const auto one = open(a(), post("/agui", body_of("s")));
     const auto other = open(a(), post("/agui", body_of("u")));

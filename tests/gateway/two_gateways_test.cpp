@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(
     name_of_store
 );
 
-TEST_P(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
+TEST_P(TwoGateways, AnActiveRunIsReadThroughTheOtherGateway) {
     start_both();
     raw_client there(a());
     there.send(post("/agui", body_of("r")));
@@ -589,7 +589,7 @@ TEST_F(TwoGatewaysOfOneProcess, AreNotReadyWhileTheStoreCannotBeUsed) {
 }
 
 // As a process does that was stopped for longer than its leases, before anything has told it.
-TEST_F(TwoGatewaysOfOneProcess, OfARunWhoseLeaseIsOverOnlyItsEndAtTheOtherIsShown) {
+TEST_F(TwoGatewaysOfOneProcess, AfterALostLeaseOnlyTheEndFromTheOtherGatewayIsShown) {
     start_both();
     raw_client there(a());
     there.send(post("/agui", body_of("r")));
@@ -663,7 +663,7 @@ TEST_F(TwoGatewaysOfOneProcess, TheEndOfALostRunIsShownOnceTheStoreCanBeRead) {
 #ifdef AGUI_FAILPOINTS
 
 // Neither finds the other's run when it looks; the store decides.
-TEST_P(TwoGateways, OfTheSameRequestAtBothOneBecomesTheRun) {
+TEST_P(TwoGateways, TheSameRequestAtBothStartsOneRun) {
     start_both();
     held_place at_b("admission.looked_up");
     raw_client here(b());

@@ -69,7 +69,7 @@ TEST(Placeholders, RefuseMembersThatAreNotExpected) {
     EXPECT_FALSE(known.compare_members(object(R"({"a":1})"), object(R"({"a":1,"b":2})")));
 }
 
-TEST(Placeholders, FillWhatIsKnownAndRefuseWhatIsNot) {
+TEST(Placeholders, FillKnownNamesAndRefuseUnknownOnes) {
     placeholders known;
     ASSERT_FALSE(known.compare(parse(R"("$id:m")"), parse(R"("msg_1")")));
 
@@ -77,7 +77,7 @@ TEST(Placeholders, FillWhatIsKnownAndRefuseWhatIsNot) {
     EXPECT_THROW((void)known.fill(parse(R"("$id:other")")), fixture_error);
 }
 
-TEST(EventDiff, ShowsWhatIsMissingAndWhatIsUnexpected) {
+TEST(EventDiff, ShowsMissingAndUnexpectedEvents) {
     placeholders known;
     const std::vector<json::object> expected{
         object(R"({"type":"A"})"), object(R"({"type":"B"})"), object(R"({"type":"C"})")

@@ -89,7 +89,7 @@ TEST(Transcript, GivesSeveralAnswersToOneConversationInTurn) {
     EXPECT_EQ(ask(model, hello), "failure");
 }
 
-TEST(Transcript, HasNoAnswerToWhatIsNoChat) {
+TEST(Transcript, HasNoAnswerToAnInvalidChat) {
     transcript model(with_turns({turn("first", hello)}));
     runner::transport_request request;
     request.body = "{}";

@@ -82,7 +82,7 @@ session::thread_record called(session::call_status status) {
     return builder.build();
 }
 
-TEST(RunSetup, ARequestWithAnswersGoesOnWithToolsAndContext) {
+TEST(RunSetup, ARequestWithAnswersKeepsToolsAndContext) {
     const session::thread_record waiting = called(session::call_status::pending);
 
     EXPECT_TRUE(goes_on({test::answer("c1", "ok")}, waiting));
@@ -121,7 +121,7 @@ TEST(RunSetup, AnyOtherRequestWithoutToolsAndContextHasNone) {
         << "the result of the server's own tool";
 }
 
-TEST(RunSetup, AResumeGoesOnWithTheTurn) {
+TEST(RunSetup, AResumeContinuesTheTurn) {
     translator::run_input input;
     input.resume.emplace_back();
     complete_input(input, {});
@@ -130,7 +130,7 @@ TEST(RunSetup, AResumeGoesOnWithTheTurn) {
     EXPECT_FALSE(input.has_context);
 }
 
-TEST(RunSetup, WhatARequestSaysCounts) {
+TEST(RunSetup, TheMembersOfARequestCount) {
     translator::run_input input;
     input.messages = {test::answer("c1", "ok")};
     input.tools.emplace();

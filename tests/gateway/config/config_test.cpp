@@ -232,7 +232,7 @@ TEST_F(ConfigFile, NamesFileLineColumnAndKeyOfAProblem) {
     EXPECT_EQ(loaded.error().lines.front(), path + ":2:10: server.listen: must be a string");
 }
 
-TEST_F(ConfigFile, NamesThePlaceWhereItIsNoToml) {
+TEST_F(ConfigFile, NamesTheFirstPlaceThatIsNotToml) {
     const std::string path = write("agui.toml", "[server]\nlisten = \n");
 
     const auto loaded = load_config({.file = path, .text = {}, .overrides = {}});
@@ -274,7 +274,7 @@ model = "m"
     EXPECT_EQ(loaded.error().lines, expected);
 }
 
-TEST(Config, RefusesWhatWouldBeWithoutEffect) {
+TEST(Config, RefusesKeysWithoutEffect) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"session.lease_seconds=5", "must be"},
         {"session.store=postgresql:db", "must be"},
@@ -365,7 +365,7 @@ TEST(Config, RefusesHeadersThatCannotBePassedOn) {
     }
 }
 
-TEST(Config, ReadsWhatAnAgentDoesAboutLoops) {
+TEST(Config, ReadsTheLoopDetectionOfAnAgent) {
     const std::string agent =
         std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
     const auto read = [&](const std::string& choice) {
@@ -440,7 +440,7 @@ TEST(Config, ReadsWhereTheStateGoes) {
     );
 }
 
-TEST(Config, ReadsWhatAModelServerDemands) {
+TEST(Config, ReadsTheVariantOfAModelServer) {
     using variant = runner::openai_variant;
     const std::vector<std::pair<std::string, variant>> expected = {
         {"openai", variant::openai},
@@ -690,7 +690,7 @@ TEST_F(ConfigSecret, TakesNoSpacesAroundASecret) {
     );
 }
 
-TEST(Config, SaysWhatCorsAndPagesNeed) {
+TEST(Config, NamesTheKeysThatCorsAndPagesNeed) {
     EXPECT_FALSE(load(minimal, {"server.cors_credentials=true"}));
     EXPECT_TRUE(load(
         minimal, {"server.cors_origins=[\"https://app.example\"]", "server.cors_credentials=true"}
@@ -713,7 +713,7 @@ TEST(Config, ReadsMemoryAndProxies) {
     EXPECT_GT(effective_memory(load(minimal)->server), 0U) << "half of what there is";
 }
 
-TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {
+TEST_F(ConfigSecret, NamesAMissingSecret) {
     EXPECT_EQ(
         problem_of(minimal, {"models.main.api_key_env=AGUI_TEST_ABSENT"}),
         "--set: models.main.api_key_env: the environment variable AGUI_TEST_ABSENT must be set to "
@@ -730,7 +730,7 @@ TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {
     );
 }
 
-TEST(Config, PrintsWhatLoadsAgainAsTheSame) {
+TEST(Config, PrintsAConfigurationThatLoadsAsTheSame) {
     const config all = load(
                            minimal, {"session.on_busy=supersede", "tools.on_partial=wait",
                                      "models.main.extra_body.top_k=3", "tools.external.0.name=t",

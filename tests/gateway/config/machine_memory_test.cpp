@@ -70,7 +70,7 @@ TEST_F(MachineMemory, ALimitAboveTheMachineSetsNone) {
     EXPECT_EQ(usable(), 4096U);
 }
 
-TEST_F(MachineMemory, PassesOverWhatItCannotRead) {
+TEST_F(MachineMemory, SkipsLimitsThatItCannotRead) {
     put("proc/self/cgroup", "nonsense\n1:\n0::/a\n");
     put("sys/fs/cgroup/a/memory.max", "much\n");
     EXPECT_EQ(usable(), 4096U);

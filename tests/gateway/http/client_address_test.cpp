@@ -31,7 +31,7 @@ std::string client(
     return client_of(boost::asio::ip::make_address(peer), request, networks(proxies));
 }
 
-TEST(Network, ContainsWhatSharesItsFirstBits) {
+TEST(Network, ContainsAddressesWithItsFirstBits) {
     const network ten = network::parse("10.0.0.0/9").value();
     EXPECT_TRUE(ten.contains(boost::asio::ip::make_address("10.127.255.255")));
     EXPECT_FALSE(ten.contains(boost::asio::ip::make_address("10.128.0.0")));
@@ -86,7 +86,7 @@ TEST(ClientAddress, IsTheProxysWhoseEntryCannotBeRead) {
     EXPECT_EQ(client("fd00::1:2:3:4", {"unknown"}, {"fd00::/8"}), "fd00::");
 }
 
-TEST(PeerOf, IsNobodyWhoMayBeMany) {
+TEST(PeerOf, IsEmptyForProxiesAndLoopback) {
     const auto proxies = networks({"10.0.0.0/8"});
     const auto peer = [&proxies](const char* address) {
         return gateway::peer_of(boost::asio::ip::make_address(address), proxies);

@@ -92,7 +92,7 @@ part(const std::string& range, std::uint64_t size = 100, std::vector<header> mor
     return std::holds_alternative<whole_file>(found) ? "whole" : "none";
 }
 
-TEST(RequestedRange, IsWhatTheHeaderSays) {
+TEST(RequestedRange, IsReadFromTheHeader) {
     EXPECT_EQ(part("bytes=0-0"), "0+1");
     EXPECT_EQ(part("bytes=0-99"), "0+100");
     EXPECT_EQ(part("bytes=10-19"), "10+10");

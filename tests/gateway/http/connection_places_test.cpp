@@ -147,7 +147,7 @@ TEST_F(ConnectionPlaces, OneClientCannotFillTheReserve) {
     EXPECT_EQ(reason(more[2]), shortage::of_all);
 }
 
-TEST_F(ConnectionPlaces, OfTheReserveDoNotKeepIdleOnesFromBeingEvicted) {
+TEST_F(ConnectionPlaces, ReservedPlacesDoNotKeepIdleConnectionsFromBeingEvicted) {
     const place_ptr taken[] = {enter(), enter(), idle()};
     std::vector<place_ptr> reserve;
     for (int i = 0; i < 4; ++i) {

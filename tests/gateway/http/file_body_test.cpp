@@ -70,7 +70,7 @@ TEST_F(FileBody, IsSentInPieces) {
     EXPECT_EQ(all, content);
 }
 
-TEST_F(FileBody, GoesOnWhereTheSocketTookNoMore) {
+TEST_F(FileBody, ContinuesWhereTheSocketStopped) {
     file_body file = open_file();
     std::string all;
     std::size_t waits = 0;
@@ -99,7 +99,7 @@ TEST_F(FileBody, CanBeAPart) {
     EXPECT_EQ(received(), content.substr(100'000, 10));
 }
 
-TEST_F(FileBody, OfAFileThatHasBecomeShorterFails) {
+TEST_F(FileBody, FailsIfTheFileHasBecomeShorter) {
     file_body file = open_file();
     send_some(file);
     std::filesystem::resize_file(path, 10);

@@ -39,7 +39,7 @@ std::string post(std::string_view fields) {
     return "POST /agui HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n";
 }
 
-TEST(FramingCheck, AcceptsWhatClientsSend) {
+TEST(FramingCheck, AcceptsRequestsOfRealClients) {
     EXPECT_TRUE(accepted("GET / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"));
     EXPECT_TRUE(accepted("GET /a%20b?x=1&y=%2F HTTP/1.1\r\nHost: [::1]:8080\r\nAccept: */*\r\n\r\n")
     );
@@ -207,7 +207,7 @@ TEST(ChunkedDecoder, GivesTheSameBodyWhereverTheBytesAreCut) {
     }
 }
 
-TEST(ChunkedDecoder, RefusesWhatIsNotExactlyAChunk) {
+TEST(ChunkedDecoder, RefusesMalformedChunks) {
     for (const char* bytes :
          {"g\r\n", "\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", " 1\r\n", "1 \r\n", "1\n", "1\r\naX",
           "1\r\na\n", "1\r\na\r1", "123456789\r\n", "1;\n", "0\r\nX: y\n", "0\r\n\n", ";\r\n"}) {

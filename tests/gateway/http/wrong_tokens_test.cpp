@@ -59,7 +59,7 @@ TEST(WrongTokens, HoldEachFurtherRefusalLonger) {
     EXPECT_EQ(wrong.add("203.0.113.9", start + 10s), 0ms);
 }
 
-TEST(WrongTokens, OfManyAddressesAreCountedTogether) {
+TEST(WrongTokens, BeyondTheFirstAddressesAreCountedTogether) {
     memory_logger log;
     wrong_tokens wrong(log);
 

@@ -93,7 +93,7 @@ TEST_F(FullEventLog, RoomComesOnceHalfOfItIsStored) {
     EXPECT_TRUE(has_room_);
 }
 
-TEST_F(FullEventLog, RoomThatIsThereEndsTheWaitAtOnce) {
+TEST_F(FullEventLog, AWaitEndsAtOnceIfThereIsRoom) {
     const auto log = make(&store_);
     fill(*log);
     log->on_durable(log->last_sequence());

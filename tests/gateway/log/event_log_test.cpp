@@ -53,7 +53,7 @@ TEST_F(EventLog, HandsABatchToTheStoreOnce) {
     EXPECT_EQ(store.log[0].slice.ends.size(), 2U);
 }
 
-TEST_F(EventLog, StoresWhatWasHeldBackOnceItHasANumber) {
+TEST_F(EventLog, StoresHeldBackEventsOnceItHasANumber) {
     log_only_store store;
     const auto log = make(&store);
     event_log::cursor at;

@@ -77,7 +77,7 @@ TEST(EntryFrames, SayWhyTheyEnd) {
     }
 }
 
-TEST(EntryFrames, WhatMakesNoSenseIsDamage) {
+TEST(EntryFrames, InvalidFramesAreDamage) {
     EXPECT_TRUE(is_sound("e 4 2 0\n{}"));
     EXPECT_FALSE(is_sound("e 5 2 0\n{}")) << "an entry is missing";
     EXPECT_FALSE(is_sound("e 3 2 0\n{}")) << "an entry comes again";

@@ -38,14 +38,14 @@ TEST(PeerRequest, NamesNoRunIfNoneIsMeant) {
     EXPECT_EQ(read_peer_request(write_peer_request({{"", "t"}, ""}))->run_id, "");
 }
 
-TEST(PeerRequest, OfAnotherShapeIsRefused) {
+TEST(PeerRequest, IsRefusedInAnyOtherShape) {
     for (const char* const body :
          {"", "[]", "{\"threadId\":1}", "{\"after\":-1}", "{\"runId\":{}}", "{\"wish\":\"\"}"}) {
         EXPECT_FALSE(read_peer_request(body)) << body;
     }
 }
 
-TEST(PeerRequest, WhatAStopHasMetIsReadAsItWasWritten) {
+TEST(PeerRequest, TheResultOfAStopIsReadAsItWasWritten) {
     for (const stopped_here& what :
          {stopped_here{}, stopped_here{true, false}, stopped_here{true, true}}) {
         const auto read = read_stopped(write_stopped(what));
@@ -57,7 +57,7 @@ TEST(PeerRequest, WhatAStopHasMetIsReadAsItWasWritten) {
     EXPECT_FALSE(read_stopped(R"({"any":1,"stopped":0})"));
 }
 
-TEST(PeerRequest, ThatIsPassedOnIsReadAsItWasWritten) {
+TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     const std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
     client_request what;
     what.method = "POST";
@@ -84,7 +84,7 @@ TEST(PeerRequest, ThatIsPassedOnIsReadAsItWasWritten) {
     EXPECT_EQ(read->received, what.received + std::chrono::hours(1));
 }
 
-TEST(PeerRequest, TheAnswerToWhatIsPassedOnIsReadAsItWasWritten) {
+TEST(PeerRequest, TheAnswerToAPassedRequestIsReadAsItWasWritten) {
     client_answer what;
     what.status = 409;
     what.headers = {{"Retry-After", "1"}};

@@ -91,7 +91,7 @@ TEST_F(PeerRoutes, NeedTheSecretOfTheProcess) {
     EXPECT_NE(outcome_of(third->find_gateway(2)).value()->secret, address.secret);
 }
 
-TEST_F(PeerRoutes, CarryOutWhatIsPassedOnAsIfItHadComeHere) {
+TEST_F(PeerRoutes, HandleAPassedRequestAsIfItHadArrivedHere) {
     start();
     const client_request what = request_for("/agui", body_of("r"));
 
@@ -119,7 +119,7 @@ TEST_F(PeerRoutes, PassNothingOnAgain) {
     EXPECT_EQ(model.calls(), 1U);
 }
 
-TEST_F(PeerRoutes, CarryOutOnlyWhatMayBePassedOn) {
+TEST_F(PeerRoutes, HandleOnlyRequestsThatMayBePassedOn) {
     start();
 
     EXPECT_EQ(send_passed(request_for("/agui/cancel", "{}"), headers()).status, 404);
@@ -243,7 +243,7 @@ TEST_F(PeerRoutes, DoNotTakeABrokenConnectionForLeaving) {
     EXPECT_THAT(rest_of(*again), HasSubstr("RUN_FINISHED"));
 }
 
-TEST_F(PeerRoutes, StopWhatIsHere) {
+TEST_F(PeerRoutes, StopTheRunsOfThisGateway) {
     start();
     const auto there = begin_run();
     const peer_request other{{"", "t"}, "other"};
@@ -261,7 +261,7 @@ TEST_F(PeerRoutes, StopWhatIsHere) {
 }
 
 // It took long to come here.
-TEST_F(PeerRoutes, AStopOfAThreadIsWithoutEffectOnWhatCameAfterIt) {
+TEST_F(PeerRoutes, AStopOfAThreadDoesNotAffectLaterRequests) {
     start();
     const auto there = begin_run();
     peer_request what;

@@ -101,7 +101,7 @@ protected:
     );
 };
 
-TEST_F(Peer, IsToldWhoAsksAndWhoIsMeant) {
+TEST_F(Peer, IsToldTheSenderAndTheReceiver) {
     EXPECT_TRUE(ping());
 
     using header = std::pair<std::string, std::string>;
@@ -112,7 +112,7 @@ TEST_F(Peer, IsToldWhoAsksAndWhoIsMeant) {
 }
 
 // A proxy in front of a gateway that is down answers as well.
-TEST_F(Peer, WhatNoGatewayAnswersIsAFailure) {
+TEST_F(Peer, AnAnswerThatNoGatewayGivesIsAFailure) {
     for (const int status : {404, 429, 500, 502, 503}) {
         const auto fresh = std::make_shared<peer>(
             2, session::peer_address{5, "http://10.0.0.5", "secret"}, client, null_logger()

@@ -213,7 +213,7 @@ TEST_F(ThreadRoutes, AThreadWhoseRemovalThrowsIsFreeAgain) {
 
 #endif
 
-TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
+TEST_F(ThreadRoutes, ShowMessagesStateAndPendingCalls) {
     answer = call_paint();
     start();
     ask(post("/agui", run_with_tool("r1")));
@@ -273,7 +273,7 @@ TEST_F(ThreadRoutes, AThreadThatDoesNotExistYetIsEmpty) {
     EXPECT_EQ(json_of("/agui/threads").at("threads").as_array().size(), 0U);
 }
 
-TEST_F(ThreadRoutes, DocumentsOfAnUnknownThreadAreNotThere) {
+TEST_F(ThreadRoutes, DocumentsOfAnUnknownThreadAreNotFound) {
     start();
     for (const char* part : {"/events", "/state", "/pending", "/branches"}) {
         EXPECT_EQ(ask(get("/agui/threads/none" + std::string(part))).status, 404) << part;
@@ -311,7 +311,7 @@ TEST_F(ThreadRoutes, HistoryOfAnUnknownThreadIsEmpty) {
     EXPECT_EQ(json_of("/agui/threads").at("threads").as_array().size(), 0U);
 }
 
-TEST_F(ThreadRoutes, HistoryGoesOnWithTheRunUnderWay) {
+TEST_F(ThreadRoutes, HistoryContinuesWithTheActiveRun) {
     answer = say_and_stall("Hello");
     start();
     raw_client client(port());

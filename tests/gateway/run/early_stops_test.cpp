@@ -41,7 +41,7 @@ TEST(EarlyStops, OneOfAThreadIsForAllThatWereBeingReceived) {
     EXPECT_FALSE(kept.take(place("other"), "r", start - seconds(1), start + seconds(2)));
 }
 
-TEST(EarlyStops, OfOneThreadTheLastCounts) {
+TEST(EarlyStops, TheLastOneOfAThreadCounts) {
     early_stops kept({});
     kept.add(place("t"), "", start);
     kept.add(place("t"), "", start + seconds(2));

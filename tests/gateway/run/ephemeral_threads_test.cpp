@@ -23,7 +23,7 @@ std::vector<thread_key> keys_of(const std::vector<ephemeral_threads::entry>& gon
 
 thread_key key(int number) { return {"p", "t" + std::to_string(number)}; }
 
-TEST(EphemeralThreads, TheOldestGoOnceTheyAreTooLarge) {
+TEST(EphemeralThreads, TheOldestAreRemovedOnceTheyAreTooLarge) {
     memory_budget budget(8'000);
     ephemeral_threads threads(&budget);
 
@@ -46,7 +46,7 @@ TEST(EphemeralThreads, TheNewestStaysWhateverItsSize) {
     EXPECT_EQ(budget.used(), 10U);
 }
 
-TEST(EphemeralThreads, TheOldestGoesOnceThereAreTooMany) {
+TEST(EphemeralThreads, TheOldestIsRemovedOnceThereAreTooMany) {
     ephemeral_threads threads(nullptr);
     for (int i = 0; i < 1'000; ++i) {
         EXPECT_THAT(keys_of(threads.grown(key(i), 1)), IsEmpty());

@@ -58,7 +58,7 @@ protected:
     event_log::cursor at_;
 };
 
-TEST_F(LostLog, OfWhichNothingWasVisibleIsBegunForItsFirstReader) {
+TEST_F(LostLog, IsBegunForItsFirstReaderIfNothingWasVisible) {
     begin("1.0");
 
     run_->give_up();
@@ -71,7 +71,7 @@ TEST_F(LostLog, OfWhichNothingWasVisibleIsBegunForItsFirstReader) {
     );
 }
 
-TEST_F(LostLog, IsClosedAfterWhatWasVisible) {
+TEST_F(LostLog, IsClosedAfterTheVisibleEvents) {
     begin("1.1");
     show(
         R"({"type":"RUN_STARTED","timestamp":1,"threadId":"t","runId":"r","protocolVersion":"1.1"})"

@@ -95,7 +95,7 @@ TEST_F(OrphanRecovery, WritesTheWholeStreamOfARunOfWhichNothingWasDurable) {
     EXPECT_EQ(record->last_sequence, 2U);
 }
 
-TEST_F(OrphanRecovery, EndsWhatIsOpenAndAnswersTheCallsOfTheServer) {
+TEST_F(OrphanRecovery, EndsOpenStreamsAndAnswersTheCallsOfTheServer) {
     session::call_record call;
     call.id = "c";
     call.name = "f";

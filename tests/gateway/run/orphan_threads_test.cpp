@@ -58,7 +58,7 @@ TEST_F(OrphanThreads, AreLookedAtOnlyWhereThereMayBeOne) {
     EXPECT_TRUE(is_recovered());
 }
 
-TEST_F(OrphanThreads, AreNotTakenFromWhoHoldsThem) {
+TEST_F(OrphanThreads, AreNotTakenFromTheirHolder) {
     threads_.add(place_);
     const session::lease_ptr held = get(store_->acquire(thread_1, "r2"));
 

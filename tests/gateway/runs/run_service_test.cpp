@@ -114,7 +114,7 @@ protected:
     run_service runs_{{*store_, tools_, ids_, time_, log_}, settings_with(model_)};
 };
 
-TEST_F(RunService, WhatIsAcceptedHasALogAndNothingStored) {
+TEST_F(RunService, AnAcceptedRunHasALogAndNothingStored) {
     accepted_run accepted = accept("r");
 
     ASSERT_NE(accepted.log, nullptr);
@@ -153,7 +153,7 @@ TEST_F(RunService, ARepeatWaitsUntilTheFirstHasBegun) {
     EXPECT_EQ(model_.asked, 1);
 }
 
-TEST_F(RunService, ARepeatTakesThePlaceOfWhatNeverBegan) {
+TEST_F(RunService, ARepeatReplacesARunThatNeverBegan) {
     std::optional<accepted_run> first = accept("r");
     const auto repeat = meanwhile(runs_.accept(request("r")));
 
@@ -165,7 +165,7 @@ TEST_F(RunService, ARepeatTakesThePlaceOfWhatNeverBegan) {
     EXPECT_TRUE(run(runs_.begin(std::move(***repeat))).has_value());
 }
 
-TEST_F(RunService, AStopReachesWhatIsAccepted) {
+TEST_F(RunService, AStopReachesAnAcceptedRun) {
     accepted_run accepted = accept("r");
     const auto log = accepted.log;
     const auto stopped = meanwhile(runs_.cancel(key_, std::nullopt));
@@ -181,7 +181,7 @@ TEST_F(RunService, AStopReachesWhatIsAccepted) {
     EXPECT_THAT(text_of(*log), HasSubstr("user_stop"));
 }
 
-TEST_F(RunService, ADrainWaitsForWhatIsAccepted) {
+TEST_F(RunService, ADrainWaitsForAcceptedRuns) {
     std::optional<accepted_run> accepted = accept("r");
     const auto over = meanwhile(drained(std::chrono::steady_clock::time_point::max()));
     EXPECT_FALSE(over->has_value());

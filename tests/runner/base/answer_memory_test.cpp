@@ -39,7 +39,7 @@ using test::server_connection;
 constexpr std::size_t kib = 1U << 10U;
 constexpr std::size_t mib = 1U << 20U;
 
-TEST(AnswerMemory, CountsWhatIsKeptButNoTokens) {
+TEST(AnswerMemory, CountsKeptDataButNoTokens) {
     memory_budget budget(mib);
     answer_memory memory(&budget);
 

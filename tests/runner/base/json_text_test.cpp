@@ -22,7 +22,7 @@ TEST(AppendJsonString, CopiesPlainTextAsItIs) {
     EXPECT_EQ(escaped("Hello / world\x7F"), "\"Hello / world\x7F\"");
 }
 
-TEST(AppendJsonString, EscapesWhatJsonForbidsAndNothingElse) {
+TEST(AppendJsonString, EscapesOnlyTheCharactersThatJsonForbids) {
     EXPECT_EQ(escaped("a\"b\\c"), R"("a\"b\\c")");
     EXPECT_EQ(escaped("\b\f\n\r\t"), R"("\b\f\n\r\t")");
     EXPECT_EQ(escaped(std::string_view("\0\x01\x1F", 3)), R"("\u0000\u0001\u001f")");

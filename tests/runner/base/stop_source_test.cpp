@@ -50,7 +50,7 @@ TEST_F(StopSource, KnowsTheFirstReasonOnly) {
     EXPECT_EQ(stop->close(), stop_reason::run_timeout);
 }
 
-TEST_F(StopSource, AsksWhetherWhatItNeedsIsLost) {
+TEST_F(StopSource, ChecksWhetherItsResourceIsLost) {
     count_cancellations();
     bool is_lost = false;
     stop->stop_if([&] { return is_lost; }, stop_reason::store_unavailable);
@@ -80,7 +80,7 @@ TEST_F(StopSource, AnEarlierReasonCountsMoreThanALoss) {
     EXPECT_EQ(stop->close(), stop_reason::cancelled);
 }
 
-TEST_F(StopSource, RefusesWhatComesOnceItIsClosed) {
+TEST_F(StopSource, RefusesStopsOnceItIsClosed) {
     count_cancellations();
 
     EXPECT_FALSE(stop->close());
@@ -139,7 +139,7 @@ protected:
     std::exception_ptr thrown;
 };
 
-TEST_F(StopSourceRun, ReturnsWhatItAwaited) {
+TEST_F(StopSourceRun, ReturnsTheResultOfTheOperation) {
     begin(return_at_once());
 
     EXPECT_EQ(value, 7);
@@ -155,7 +155,7 @@ TEST_F(StopSourceRun, BeginsNothingAfterAStop) {
     EXPECT_EQ(value, std::nullopt);
 }
 
-TEST_F(StopSourceRun, AStopCancelsWhatIsAwaitedAndNotTheCaller) {
+TEST_F(StopSourceRun, AStopCancelsTheOperationAndNotTheCaller) {
     begin(wait_forever());
     EXPECT_TRUE(begun);
     EXPECT_FALSE(returned);
@@ -169,7 +169,7 @@ TEST_F(StopSourceRun, AStopCancelsWhatIsAwaitedAndNotTheCaller) {
     EXPECT_FALSE(thrown);
 }
 
-TEST_F(StopSourceRun, PassesOnWhatIsThrown) {
+TEST_F(StopSourceRun, PassesOnExceptions) {
     begin(throw_at_once());
 
     EXPECT_TRUE(thrown);

@@ -57,11 +57,11 @@ protected:
     }
 };
 
-TEST_F(WithDeadline, ReturnsWhatCompletesInTime) {
+TEST_F(WithDeadline, ReturnsAResultThatArrivesInTime) {
     EXPECT_EQ(limited(at_once("done"), milliseconds(60'000)), "done");
 }
 
-TEST_F(WithDeadline, ReturnsWhatCompletesAtOnceEvenIfTheDeadlineHasPassed) {
+TEST_F(WithDeadline, ReturnsAnImmediateResultEvenIfTheDeadlineHasPassed) {
     EXPECT_EQ(limited(at_once("done"), milliseconds(-1)), "done");
 }
 
@@ -70,7 +70,7 @@ TEST_F(WithDeadline, ReturnsNothingAtTheDeadline) {
     EXPECT_EQ(limited(throwing_waiting(), milliseconds(2)), std::nullopt);
 }
 
-TEST_F(WithDeadline, ThrowsWhatIsThrownWithoutWaitingForTheDeadline) {
+TEST_F(WithDeadline, RethrowsWithoutWaitingForTheDeadline) {
     EXPECT_THROW((void)limited(failing(), milliseconds(60'000)), std::runtime_error);
 }
 

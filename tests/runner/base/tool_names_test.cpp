@@ -129,7 +129,7 @@ TEST(ToolNames, TheLongerNameCountsWhereItIsOffered) {
     EXPECT_EQ(meant({"paint", " paint"}, " paint"), " paint");
 }
 
-TEST(ToolNames, WhatIsNotOfferedIsNotGuessed) {
+TEST(ToolNames, ToolsThatAreNotOfferedAreNotGuessed) {
     for (const std::string_view said :
          {"", " ", "pain", "Paint", "paint()", "functions.", "functions.pain", "tools.paint",
           "functions.functions.paint", "functions_paint", "my.functions.paint"}) {

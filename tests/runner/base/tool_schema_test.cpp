@@ -17,7 +17,7 @@ std::string made(std::string_view given) {
 
 const std::string without_properties = R"({"type":"object","properties":{}})";
 
-TEST(ToolSchema, WhatIsNoSchemaIsOneWithoutProperties) {
+TEST(ToolSchema, AnInvalidSchemaBecomesOneWithoutProperties) {
     for (const std::string_view given : {"null", "{}", "true", "false", "[]", "1", R"("object")"}) {
         EXPECT_EQ(made(given), without_properties) << given;
     }
@@ -143,7 +143,7 @@ TEST(ToolSchema, AChoiceMayReferAndHoldChoices) {
     );
 }
 
-TEST(ToolSchema, WhatChoicesDifferAboutMayBeEither) {
+TEST(ToolSchema, MembersThatChoicesDifferInMayBeEither) {
     EXPECT_EQ(
         made(R"({"oneOf":[{"properties":{"kind":{"const":"a"}},"required":["kind"]},)"
              R"({"properties":{"kind":{"const":"b"}},"required":["kind"]},)"

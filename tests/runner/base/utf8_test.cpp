@@ -69,7 +69,7 @@ TEST(Utf8Joiner, HoldsNoMoreThanTheBeginOfACharacter) {
     EXPECT_TRUE(joiner.empty());
 }
 
-TEST(Utf8Joiner, EndsWithAMarkForWhatIsMissing) {
+TEST(Utf8Joiner, EndsWithAMarkForMissingBytes) {
     for (const std::string_view half :
          {"\xF0\x9F\x98", "\xED\xA0\xBD", "\xED\xA0\xBD\xED\xB8", "\xC3"}) {
         SCOPED_TRACE(half);

@@ -117,7 +117,7 @@ TEST_F(ChatLoop, GivesThoughtsAndTextAndTheEnd) {
     EXPECT_EQ(test::outline(loop->messages()).back().find("assistant"), 0U);
 }
 
-TEST_F(ChatLoop, GoesOnWithTheResultsOfTheProgram) {
+TEST_F(ChatLoop, ContinuesWithTheResultsOfTheProgram) {
     model->answers = {
         {.text = {"Let me see. "}, .calls = {{"c1", "paint"}, {"c2", "paint", R"({"a":1})"}}},
         {.text = {"Done."}}

@@ -297,7 +297,7 @@ TEST_F(ChatLoopWithTools, ACancellationOfTheCallerIsAStop) {
     EXPECT_EQ(ended->error().so_far.totals.content, "He");
 }
 
-TEST_F(ChatLoopWithTools, AFailureSaysWhatPluginsHaveThrown) {
+TEST_F(ChatLoopWithTools, AFailureHoldsTheExceptionsOfPlugins) {
     class thrower final : public plugin {
         boost::asio::awaitable<void>
         on_after_request(plugin_turn& /*turn*/, after_request& /*request*/) override {
@@ -326,7 +326,7 @@ TEST_F(ChatLoopWithTools, TheCallsOfAChatAreLimited) {
     EXPECT_EQ(failed.error().so_far.totals.calls.size(), 1U);
 }
 
-TEST_F(ChatLoopWithTools, TooManyRoundsAreAFailureThatTellsWhatWasDone) {
+TEST_F(ChatLoopWithTools, TooManyRoundsAreAFailureThatHoldsTheWork) {
     config.agent.max_rounds = 1;
     model->answers = {{.calls = {{"c1", "weather"}}}, {.calls = {{"c2", "clock"}}}};
 

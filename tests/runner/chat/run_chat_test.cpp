@@ -20,7 +20,7 @@ std::shared_ptr<test::chat_model> model_of(std::deque<test::chat_answer> answers
     return model;
 }
 
-TEST(RunChat, BlocksUntilTheAnswerIsThere) {
+TEST(RunChat, BlocksUntilTheAnswerArrives) {
     const auto model = model_of(
         {{.calls = {{"c1", "add", R"({"a":17,"b":25})"}}, .tokens = 3},
          {.text = {"42"}, .tokens = 4}}
@@ -37,7 +37,7 @@ TEST(RunChat, BlocksUntilTheAnswerIsThere) {
     EXPECT_EQ(session::text_of(model->asked.at(1).back().content), "42");
 }
 
-TEST(RunChat, GoesOnWithTheMessagesOfAChat) {
+TEST(RunChat, ContinuesWithTheMessagesOfAChat) {
     const auto model = model_of({{.text = {"Hello."}}, {.text = {"Again."}}});
     chat_result first = run_chat({model}, "Hi");
     ASSERT_TRUE(first);

@@ -31,7 +31,7 @@ protected:
     }
 };
 
-TEST_F(HookErrors, OfAStartEndsTheTurnAndUndoesTheStartsBeforeIt) {
+TEST_F(HookErrors, AFailedStartEndsTheTurnAndUndoesEarlierStarts) {
     b->start = [](plugin_turn&) -> boost::asio::awaitable<turn_clean_up> {
         throw std::runtime_error("no licence");
         co_return turn_clean_up();
@@ -45,7 +45,7 @@ TEST_F(HookErrors, OfAStartEndsTheTurnAndUndoesTheStartsBeforeIt) {
     EXPECT_THAT(log.lines(), Contains(HasSubstr("no licence")));
 }
 
-TEST_F(HookErrors, OfBeforeRequestSkipsTheRest) {
+TEST_F(HookErrors, InBeforeRequestSkipTheRest) {
     a->before = [](request_draft&) {
         return fail("bad request");
     };
@@ -57,7 +57,7 @@ TEST_F(HookErrors, OfBeforeRequestSkipsTheRest) {
     EXPECT_TRUE(model.histories.empty());
 }
 
-TEST_F(HookErrors, OfStreamDataEndsTheAnswer) {
+TEST_F(HookErrors, InStreamDataEndTheAnswer) {
     a->stream = [](const session::message&, const stream_data&) {
         throw std::runtime_error("bad piece");
     };
@@ -76,7 +76,7 @@ TEST_F(HookErrors, OfStreamDataEndsTheAnswer) {
     EXPECT_THAT(stored_texts(), ElementsAre("assistant OneTwo")) << "what was shown is stored";
 }
 
-TEST_F(HookErrors, OfStreamDataEndsAProviderThatWaitsForRoom) {
+TEST_F(HookErrors, InStreamDataEndAProviderThatWaitsForRoom) {
     a->stream = [](const session::message&, const stream_data&) {
         throw std::runtime_error("bad piece");
     };
@@ -97,7 +97,7 @@ TEST_F(HookErrors, OfStreamDataEndsAProviderThatWaitsForRoom) {
     expect_failed("bad piece");
 }
 
-TEST_F(HookErrors, OfAfterRequestEndsTheTurnAndCancelsTheOthers) {
+TEST_F(HookErrors, InAfterRequestEndTheTurnAndCancelTheOthers) {
     a->after = [](after_request&) {
         return fail("no follow-up");
     };
@@ -111,7 +111,7 @@ TEST_F(HookErrors, OfAfterRequestEndsTheTurnAndCancelsTheOthers) {
     EXPECT_THAT(stored_texts(), ElementsAre("assistant Hi"));
 }
 
-TEST_F(HookErrors, OfMessageAppendEndsTheTurnBeforeItsCallsAreExecuted) {
+TEST_F(HookErrors, InMessageAppendEndTheTurnBeforeItsCallsAreExecuted) {
     a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
         value.message.content = std::string("half changed");
         throw std::runtime_error("bad message");
@@ -133,7 +133,7 @@ TEST_F(HookErrors, OfMessageAppendEndsTheTurnBeforeItsCallsAreExecuted) {
     EXPECT_THAT(stored_texts(), ElementsAre("assistant ")) << "a failed hook changes nothing";
 }
 
-TEST_F(HookErrors, OfTheEndOfTheTurnSkipTheOthersAndFailTheRun) {
+TEST_F(HookErrors, AtTheEndOfTheTurnSkipTheOthersAndFailTheRun) {
     a->end = [](stop_reason) {
         return fail("no end");
     };
@@ -146,7 +146,7 @@ TEST_F(HookErrors, OfTheEndOfTheTurnSkipTheOthersAndFailTheRun) {
     EXPECT_EQ(noted("B clean-up"), 1);
 }
 
-TEST_F(HookErrors, OfCleanUpsAreGatheredWithTheTurnsOwn) {
+TEST_F(HookErrors, InCleanUpsAreGatheredWithTheTurnsOwn) {
     a->clean_up_with([] { return fail("first"); });
     b->clean_up_with([] { return fail("second"); });
     a->after = [](after_request&) {
@@ -158,7 +158,7 @@ TEST_F(HookErrors, OfCleanUpsAreGatheredWithTheTurnsOwn) {
     expect_failed("main; second; first");
 }
 
-TEST_F(HookErrors, OfACleanUpAloneFailTheRun) {
+TEST_F(HookErrors, InACleanUpAloneFailTheRun) {
     b->clean_up_with([] { return fail("not undone"); });
 
     play();
@@ -168,7 +168,7 @@ TEST_F(HookErrors, OfACleanUpAloneFailTheRun) {
     EXPECT_EQ(noted("A clean-up"), 1) << "the clean-ups after it run all the same";
 }
 
-TEST_F(HookErrors, OfTheModelSkipTheEndOfTheTurn) {
+TEST_F(HookErrors, FromTheModelSkipTheEndOfTheTurn) {
     model.turns = {fails(model_failure::kind::unavailable)};
 
     play();
@@ -179,7 +179,7 @@ TEST_F(HookErrors, OfTheModelSkipTheEndOfTheTurn) {
     EXPECT_EQ(noted("A clean-up"), 1);
 }
 
-TEST_F(HookErrors, OfTheProviderSkipTheEndOfTheTurn) {
+TEST_F(HookErrors, FromTheProviderSkipTheEndOfTheTurn) {
     model.turns = {}; // The fake throws.
 
     play();
@@ -187,7 +187,7 @@ TEST_F(HookErrors, OfTheProviderSkipTheEndOfTheTurn) {
     expect_failed("more often than the test expects");
 }
 
-TEST_F(HookErrors, OfAToolAreNoneOfTheTurn) {
+TEST_F(HookErrors, FromAToolDoNotFailTheTurn) {
     model.turns = {calls({{"c1", "broken", "{}"}}), says("Sorry")};
 
     play();

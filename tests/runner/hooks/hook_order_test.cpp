@@ -51,7 +51,7 @@ TEST_F(HookOrder, AStartWaitsForTheOneBeforeIt) {
     EXPECT_EQ(journal[2], "B start");
 }
 
-TEST_F(HookOrder, OfAfterRequestIsSideBySide) {
+TEST_F(HookOrder, AfterRequestHooksRunConcurrently) {
     bool b_began = false;
     a->after = [&](after_request&) -> boost::asio::awaitable<void> {
         while (!b_began) { // Serially, it would wait for ever.
@@ -112,7 +112,7 @@ TEST_F(HookOrder, TheAnswerSoFarIsThatOfTheRequestUnderWay) {
     EXPECT_EQ(noted("A stream Bye"), 1);
 }
 
-TEST_F(HookOrder, ARunThatAsksNoModelIsNoTurn) {
+TEST_F(HookOrder, ARunThatAsksNoModelIsNotATurn) {
     request.next = session::next_step::wait_for_answers;
 
     play();

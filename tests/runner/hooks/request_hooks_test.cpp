@@ -73,7 +73,7 @@ TEST_F(RequestHooks, EditTheRequest) {
     EXPECT_EQ(session::text_of(stored().nodes.at(0).message.content), "Hello");
 }
 
-TEST_F(RequestHooks, SetRequestMessagesKeepsOnlyWhatARequestMayCarry) {
+TEST_F(RequestHooks, SetRequestMessagesKeepsOnlyMessagesThatARequestMayCarry) {
     session::message full = message_of(role::assistant, "text");
     full.id = "m1";
     full.name = "me";

@@ -13,7 +13,7 @@ session::message caller(std::string text) {
     return made;
 }
 
-TEST(ResultsOnly, OfAnEarlierTurnTheResultsAreKeptAndTheCallsAreNot) {
+TEST(ResultsOnly, KeepTheResultsAndNotTheCallsOfAnEarlierTurn) {
     session::message failed = result_of("c2", "");
     failed.error = "no clock";
 

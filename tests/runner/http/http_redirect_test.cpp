@@ -68,7 +68,7 @@ TEST(HttpRedirect, DoesNotLeadToAnotherOrigin) {
     );
 }
 
-TEST(HttpRedirect, DoesNotLeadToWhatNoRequestCanBeSentTo) {
+TEST(HttpRedirect, DoesNotLeadToUnusableUrls) {
     const std::string reason = "whose Location is not a URL for requests, Location: ";
     EXPECT_EQ(led("http://a.example/", "ftp://a.example/x"), reason + "ftp://a.example/x");
     EXPECT_EQ(led("http://a.example/", "http://u:p@a.example/x"), reason + "http://a.example/x");
@@ -92,7 +92,7 @@ TEST(HttpRedirect, KeepsTheMethod) {
     EXPECT_EQ(led("http://a.example/", "/x", 307, http_method::delete_), "http://a.example/x");
 }
 
-TEST(HttpRedirect, IsNoOtherStatus) {
+TEST(HttpRedirect, IsOnlyOneOfFiveStatuses) {
     for (const int status : {200, 204, 300, 304, 305, 306, 309, 401}) {
         EXPECT_FALSE(is_redirect(status)) << status;
     }

@@ -258,7 +258,7 @@ TEST(HttpResponseReader, RefusesAnotherProtocolBeforeTheEndOfItsFirstLine) {
     EXPECT_TRUE(reader.read_header("220 mail.example.org").failed);
 }
 
-TEST(HttpResponseReader, RefusesWhatIsNotHttp) {
+TEST(HttpResponseReader, RefusesBytesThatAreNotHttp) {
     EXPECT_TRUE(read_all("SSH-2.0-OpenSSH_9.2\r\n").failed);
     EXPECT_TRUE(read_all("HTTP/2.0 200 OK\r\n\r\n").failed);
     EXPECT_TRUE(read_all("HTTP/1.1 20x OK\r\n\r\n").failed);

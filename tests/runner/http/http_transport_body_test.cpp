@@ -41,7 +41,7 @@ TEST_F(HttpTransport, TakesTheCloseForTheEndOfABodyWithoutLength) {
     EXPECT_EQ(answer.body, "hello");
 }
 
-TEST_F(HttpTransport, ReadsWhatSmallServersSend) {
+TEST_F(HttpTransport, ReadsAnswersOfSmallServers) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
         co_await peer.send(
@@ -64,7 +64,7 @@ TEST_F(HttpTransport, ReadsWhatSmallServersSend) {
     EXPECT_EQ(server.accepted(), 3); // A connection with an odd head is not used again.
 }
 
-TEST_F(HttpTransport, RefusesWhatIsNotHttp) {
+TEST_F(HttpTransport, RefusesBytesThatAreNotHttp) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
         co_await peer.send("220 mail.example.org ESMTP\r\n");

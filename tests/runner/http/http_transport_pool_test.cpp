@@ -25,7 +25,7 @@ TEST_F(HttpTransport, ReusesAConnectionAfterTheEndOfABody) {
     EXPECT_EQ(server.accepted(), 1);
 }
 
-TEST_F(HttpTransport, DoesNotReuseWhatTheServerWillClose) {
+TEST_F(HttpTransport, DoesNotReuseAConnectionThatTheServerWillClose) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
         co_await peer.send(

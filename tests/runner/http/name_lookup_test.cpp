@@ -129,7 +129,7 @@ TEST_F(NameLookup, OneNameThatHangsDelaysNoOther) {
     EXPECT_EQ(last, asio::error::operation_aborted);
 }
 
-TEST_F(NameLookup, EveryoneWhoWaitsForANameGetsTheOneAnswer) {
+TEST_F(NameLookup, AllWaitersForANameGetTheSameAnswer) {
     asio::cancellation_signal other;
     start(context(), "slow", stop);
     start(context(), "slow", other);

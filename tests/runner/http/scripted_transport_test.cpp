@@ -69,7 +69,7 @@ TEST_F(ScriptedTransport, DeliversFrameByFrame) {
     );
 }
 
-TEST_F(ScriptedTransport, DeliversWhatFollowsTheLastFrame) {
+TEST_F(ScriptedTransport, DeliversTheBytesAfterTheLastFrame) {
     scripted_answer answer;
     answer.body = "data: a\n\ndata: b\n";
     EXPECT_EQ(play(answer), (lines{"200", "data: a\n\n", "data: b\n"}));

@@ -13,7 +13,7 @@ namespace {
 
 using session::call_status;
 
-TEST_F(AgentLoop, StopsAfterMaxRoundsWithoutExecutingWhatFollows) {
+TEST_F(AgentLoop, StopsAfterMaxRoundsWithoutExecutingLaterCalls) {
     request.agent.max_rounds = 1;
     model.turns = {calls({{"c1", "weather", "{}"}}), calls({{"c2", "weather", "{}"}})};
 
@@ -113,7 +113,7 @@ TEST_F(AgentLoop, ALoopEndsTheRunIfTheAgentSaysSo) {
     EXPECT_EQ(status_of("c2"), call_status::dead);
 }
 
-TEST_F(AgentLoop, AfterALoopTheNextTurnBeginsAnew) {
+TEST_F(AgentLoop, AfterALoopTheNextTurnBeginsAfresh) {
     request.agent.limits.on_loop = loop_action::terminate;
     model.turns = same_call(3);
     play();

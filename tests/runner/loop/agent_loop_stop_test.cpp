@@ -116,7 +116,7 @@ TEST_F(AgentLoop, AToolThatIgnoresItsCancellationIsNotWaitedFor) {
     EXPECT_EQ(sink.steps, steps) << "the late result must not be shown";
 }
 
-TEST_F(AgentLoop, AStopFromWithinWhatIsShownEndsTheRunForItsReason) {
+TEST_F(AgentLoop, AStopFromTheSinkEndsTheRunForItsReason) {
     model.turns = {
         {[](model_sink& sink) -> model_outcome {
              sink.on_text("Half");

@@ -37,7 +37,7 @@ TEST_F(AgentLoop, LeavesExternalCallsPendingWithTheEnd) {
     EXPECT_EQ(status_of("c1"), call_status::pending);
 }
 
-TEST_F(AgentLoop, WhatTheModelServerSaidIsLoggedAtDebugOnly) {
+TEST_F(AgentLoop, TextOfTheModelServerIsLoggedAtDebugOnly) {
     model.turns = {{[](model_sink&) -> model_outcome {
         return model_failure{model_failure::kind::rejected, 400, "an error status", "your text: …"};
     }}};

@@ -215,7 +215,7 @@ TEST_F(AgentLoop, AnyArgumentsHaveAnOutcome) {
     EXPECT_EQ(seen, (std::vector<std::string>{"{}", "{}", "{}", R"({"n":2})", megabyte}));
 }
 
-TEST_F(AgentLoop, WhatDoesNotFitASchemaIsLoggedWithoutContent) {
+TEST_F(AgentLoop, ArgumentsThatDoNotFitASchemaAreLoggedWithoutContent) {
     tools.add(
         {"n", "", boost::json::parse(R"({"additionalProperties":false})")}, returns("never ")
     );

@@ -43,7 +43,7 @@ TEST(StatePart, IsDelimitedAsData) {
     );
 }
 
-TEST(StatePart, IsNothingWhereThereIsNoState) {
+TEST(StatePart, IsEmptyWithoutAState) {
     EXPECT_EQ(state_text(json_text()), "");
     EXPECT_EQ(state_text(json_text("{}")), "");
 }
@@ -58,7 +58,7 @@ TEST(StatePart, IsLeftOutIfItIsTooLarge) {
     );
 }
 
-TEST(ContextPart, LeavesOutWhatIsNoEntry) {
+TEST(ContextPart, LeavesOutInvalidEntries) {
     EXPECT_EQ(text({boost::json::object{{"forwardedProps", {{"locale", "de"}}}}}), "");
     const std::string made = text({{{"description", "d"}, {"value", "v"}}, "text", 5, nullptr});
     EXPECT_EQ(made, text({{{"description", "d"}, {"value", "v"}}}));

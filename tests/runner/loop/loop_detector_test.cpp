@@ -117,7 +117,7 @@ TEST(LoopDetector, ComparesNumbersByTheirValue) {
     EXPECT_FALSE(same(R"({"a":-1})", R"({"a":1})"));
 }
 
-TEST(LoopDetector, EqualCallsOfOneAnswerAreNoLoop) {
+TEST(LoopDetector, EqualCallsOfOneAnswerAreNotALoop) {
     loop_detector detector(3);
 
     EXPECT_EQ(reports_of(detector, {{"a", "{}"}, {"a", "{}"}, {"a", "{}"}}), (counts{0, 0, 0}));
@@ -168,7 +168,7 @@ TEST(LoopDetector, WithoutEndItStillKnowsAtLeastTheThreshold) {
     EXPECT_GE(found->repeats, 3U);
 }
 
-TEST(LoopWarning, SaysWhatWasRepeated) {
+TEST(LoopWarning, NamesTheRepeatedCalls) {
     EXPECT_EQ(
         loop_warning({"t", 1, 3}),
         "Warning: this tool was called 3 times in a row with the same arguments. Calling it again "

@@ -49,7 +49,7 @@ TEST(LoopWarnings, AreOfOneUserTurn) {
     EXPECT_FALSE(warning(thread, "c4"));
 }
 
-TEST(LoopWarnings, CallsOfOneAnswerAreNoLoop) {
+TEST(LoopWarnings, CallsOfOneAnswerAreNotALoop) {
     thread_builder thread;
     thread.user("u1", "Hi")
         .assistant(

@@ -25,7 +25,7 @@ TEST(Refusal, IsByTheStatusesThatBlameTheRequest) {
     }
 }
 
-TEST(Refusal, IsNoOtherKindOfFailure) {
+TEST(Refusal, IsNotAnyOtherKindOfFailure) {
     model_failure failed = rejected(400);
     for (const auto kind :
          {model_failure::kind::unavailable, model_failure::kind::lost, model_failure::kind::timeout,

@@ -96,7 +96,7 @@ TEST(ReplyItems, HalfACharacterIsReplaced) {
     );
 }
 
-TEST(ReplyItems, AnythingElseIsNoReply) {
+TEST(ReplyItems, AnythingElseIsNotAReply) {
     for (const char* text :
          {"", "Hello!", "{}", "7", "null", R"("[]")", R"({"items":{}})", R"({"reply":[]})", "[",
           R"([{"type":"chat","content":"cut)", R"([]x)", "```json\n[]\n```"}) {

@@ -135,7 +135,7 @@ TEST_F(ReplyReader, AnAnswerThatOnlyCallsHasNoReply) {
     EXPECT_EQ(turn_.take_messages().at(0).for_model, nullptr);
 }
 
-TEST_F(ReplyReader, WhatIsNoReplyShowsNothing) {
+TEST_F(ReplyReader, AnInvalidReplyIsNotShown) {
     say("Hello!");
 
     EXPECT_EQ(reader_.finish(), "a model's reply is not the JSON that its agent expects");
@@ -155,7 +155,7 @@ TEST_F(ReplyReader, ASilentReplyIsKept) {
     EXPECT_EQ(session::text_of(*messages[0].for_model), "[]");
 }
 
-TEST_F(ReplyReader, WarnsOfWhatItLeavesOut) {
+TEST_F(ReplyReader, WarnsOfItemsThatItLeavesOut) {
     say(R"([{"type":"chat","content":"a"},{"type":"chat","content":"b"}])");
     EXPECT_EQ(reader_.finish(), "a model's reply has several chat items: only the first was shown");
     EXPECT_EQ(out_.shown, lines{"text a"});

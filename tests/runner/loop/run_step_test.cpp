@@ -26,7 +26,7 @@ TEST(RunStep, ExecutesTheServersCallsFirst) {
     );
 }
 
-TEST(RunStep, HandsOverWhatOnlyTheCallerCanAnswer) {
+TEST(RunStep, HandsOverCallsThatOnlyTheCallerCanAnswer) {
     EXPECT_EQ(
         next_run_step(open({call_owner::external, call_owner::external})), run_step::hand_over
     );

@@ -31,7 +31,7 @@ session::node_index tip_of(const session::thread_record& thread) {
     return thread.branches.at(thread.head).tip;
 }
 
-TEST(TurnUse, OfANewThreadIsNothing) {
+TEST(TurnUse, IsZeroForANewThread) {
     const turn_use use = use_of_turn({}, session::no_node);
 
     EXPECT_EQ(use.rounds, 0U);
@@ -58,7 +58,7 @@ TEST(TurnUse, CountsSinceTheLastUserMessage) {
     EXPECT_EQ(use.last_provider, "second");
 }
 
-TEST(TurnUse, GoesOnAcrossMessagesOfPlugins) {
+TEST(TurnUse, ContinuesAcrossMessagesOfPlugins) {
     session::message hint = test::user("p1", "Be quick.");
     hint.by_plugin = true;
     session::message half = counted("a3", "first", 20, true); // Of the answer before it.

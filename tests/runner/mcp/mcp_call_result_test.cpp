@@ -28,7 +28,7 @@ TEST(McpCallResult, JoinsTexts) {
     EXPECT_EQ(read(R"({"content":[]})"), "result: ");
 }
 
-TEST(McpCallResult, NotesWhatAMessageCannotCarry) {
+TEST(McpCallResult, NotesContentThatAMessageCannotCarry) {
     EXPECT_EQ(
         read(R"({"content":[{"type":"text","text":"see"},)"
              R"({"type":"image","data":"AAAA","mimeType":"image/png"},)"
@@ -62,7 +62,7 @@ TEST(McpCallResult, IsAnErrorIfTheServerSaysSo) {
     EXPECT_EQ(read(R"({"content":[],"isError":false})"), "result: ");
 }
 
-TEST(McpCallResult, TellsTheModelWhatALinkLeadsTo) {
+TEST(McpCallResult, DescribesALinkToTheModel) {
     EXPECT_EQ(
         read(R"({"content":[{"type":"text","text":"see:"},{"type":"resource_link",)"
              R"("uri":"probe://linked","name":"linked","title":"Linked","description":"A page.",)"
@@ -113,7 +113,7 @@ TEST(McpCallResult, TakesNullForAbsent) {
     );
 }
 
-TEST(McpCallResult, ShowsWhatMcpDoesNotAllow) {
+TEST(McpCallResult, ShowsContentThatMcpDoesNotAllow) {
     EXPECT_EQ(read(R"({"content":"a"})"), "result: a");
     EXPECT_EQ(read(R"({"content":["a","b"]})"), "result: a\nb");
     EXPECT_EQ(read(R"({"content":{"type":"text","text":"a"}})"), "result: a");

@@ -168,7 +168,7 @@ TEST_F(McpClient, TheHandshakeHasADeadlineAndIsNotCancelled) {
     EXPECT_EQ(server.methods(), list{"initialize"}); // MCP forbids to cancel it.
 }
 
-TEST_F(McpClient, AnInitializedThatIsRefusedIsNoSession) {
+TEST_F(McpClient, ARefusedInitializedNotificationFailsTheSession) {
     server.refuse_delivery = mcp_failure{.what = mcp_failure::kind::refused, .detail = "no"};
     EXPECT_EQ(connect(), "refused: no");
     EXPECT_EQ(server.listening, 0);
@@ -260,7 +260,7 @@ TEST_F(McpClient, KeepsTheToolsBeforeAPageThatFails) {
     EXPECT_EQ(listed.left_out, 1U);
 }
 
-TEST_F(McpClient, AFirstPageThatFailsIsNoList) {
+TEST_F(McpClient, AnInvalidFirstPageFailsTheList) {
     connect();
     server.instead = [](channel& over, const json::object& message) {
         over.result(message, {{"tools", "none"}});
@@ -400,7 +400,7 @@ TEST_F(McpClient, CutsTheTextOfAnError) {
     EXPECT_TRUE(answer.error().upstream.ends_with("\xF0\x9F\x98\x80"));
 }
 
-TEST_F(McpClient, IgnoresWhatDoesNotBelongToTheCall) {
+TEST_F(McpClient, IgnoresMessagesOfOtherCalls) {
     connect();
     server.answer = [](channel& over, const json::object& message) {
         over.say("listening on port 1");
@@ -517,7 +517,7 @@ TEST_F(McpClient, ACallHasADeadlineOfWhichTheServerIsTold) {
     EXPECT_EQ(server.forgotten.back(), 2);
 }
 
-TEST_F(McpClient, AServerThatSaysNothingAnyMoreIsGivenUp) {
+TEST_F(McpClient, ASilentServerIsDisconnected) {
     settings.call_timeout = std::chrono::milliseconds(5);
     settings.ping_timeout = std::chrono::milliseconds(5);
     connect();
@@ -687,7 +687,7 @@ TEST_F(McpClient, ARequestThatFailsAloneLeavesTheSession) {
     EXPECT_EQ(client().closed(), nullptr);
 }
 
-TEST_F(McpClient, AServerThatDoesNotAnswerThePingIsGivenUp) {
+TEST_F(McpClient, AServerThatDoesNotAnswerThePingIsDisconnected) {
     connect();
     server.answer = [](channel& over, const json::object& message) {
         over.unanswered(
@@ -711,7 +711,7 @@ TEST_F(McpClient, ASessionThatTheServerHasForgottenIsOver) {
     EXPECT_NE(client().closed(), nullptr);
 }
 
-TEST_F(McpClient, CloseEndsWhatIsUnderWay) {
+TEST_F(McpClient, CloseEndsPendingCalls) {
     connect();
     std::optional<std::string> outcome;
     asio::co_spawn(

@@ -405,7 +405,7 @@ TEST_F(McpHttpChannel, BoundsRepliesUnderWay) {
     EXPECT_EQ(server.accepted(), static_cast<int>(mcp_replies_max) + 1);
 }
 
-TEST_F(McpHttpChannel, HearsWhatTheServerSendsOnItsOwn) {
+TEST_F(McpHttpChannel, ReceivesMessagesThatTheServerSendsOnItsOwn) {
     list requests;
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         requests.push_back(co_await peer.read_request());
@@ -519,7 +519,7 @@ TEST(McpHttpEndpoint, RefusesCertificatesThatCannotBeRead) {
     EXPECT_TRUE(made.error().detail.starts_with("ca_file:")) << made.error().detail;
 }
 
-TEST_F(McpHttpChannel, AFlushWaitsForWhatIsNoRequest) {
+TEST_F(McpHttpChannel, AFlushWaitsForNotificationsAndReplies) {
     bool received = false;
     bool flushed = false;
     asio::steady_timer hold(context(), asio::steady_timer::time_point::max());

@@ -92,7 +92,7 @@ TEST(McpMessage, AnEmptyResultMayBeNullOrAnArray) {
     }
 }
 
-TEST(McpMessage, TakesWhatAnErrorSays) {
+TEST(McpMessage, ReadsTheTextOfAnError) {
     const auto read = [](std::string_view error) {
         const mcp_message said =
             only(R"({"jsonrpc":"2.0","id":7,"error":)" + std::string(error) + "}");
@@ -136,7 +136,7 @@ TEST(McpMessage, BoundsTheMembersOfTheMessageButNotOfItsResult) {
     EXPECT_EQ(result.body.size(), 1025U);
 }
 
-TEST(McpMessage, ReplacesWhatIsNotWellFormedUnicode) {
+TEST(McpMessage, ReplacesInvalidUnicode) {
     const auto text = [](std::string_view written) {
         const mcp_message read =
             only(R"({"jsonrpc":"2.0","id":1,"result":{"a":")" + std::string(written) + "\"}}");
@@ -152,7 +152,7 @@ TEST(McpMessage, SkipsAByteOrderMark) {
     EXPECT_EQ(only("\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}").answered, 1);
 }
 
-TEST(McpMessage, IgnoresWhatIsNoMessage) {
+TEST(McpMessage, IgnoresInvalidMessages) {
     for (const std::string text :
          {"", "listening on port 1", "null", "[]", "1", "{}", "{\"jsonrpc\":\"2.0\"}",
           R"({"jsonrpc":"1.0","id":1,"result":{}})", R"({"id":1,"result":{}})",
@@ -190,7 +190,7 @@ TEST(McpMessage, ReadsABatch) {
     EXPECT_EQ(read_mcp_messages(many + "]").ignored, 1U);
 }
 
-TEST(McpMessage, WritesWhatTheServerGets) {
+TEST(McpMessage, WritesRequestsNotificationsAndReplies) {
     EXPECT_EQ(
         write_mcp_request(3, "tools/list", {{"cursor", "x"}}),
         R"({"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"x"}})"

@@ -117,7 +117,7 @@ TEST_F(McpStdioChannel, ReportsACommandThatCannotBeStarted) {
     EXPECT_EQ(refused->detail, "it cannot be started: No such file or directory");
 }
 
-TEST_F(McpStdioChannel, ReportsAFolderThatIsNotThere) {
+TEST_F(McpStdioChannel, ReportsAMissingFolder) {
     settings.command.cwd = "/there/is/no/such/folder";
     open("");
     EXPECT_TRUE(refused);
@@ -169,7 +169,7 @@ TEST_F(McpStdioChannel, ClosingItsInputEndsTheProcess) {
     EXPECT_FALSE(closed);
 }
 
-TEST_F(McpStdioChannel, AProcessThatGoesOnIsTerminatedThenKilled) {
+TEST_F(McpStdioChannel, AProcessThatDoesNotEndIsTerminatedThenKilled) {
     settings.grace = milliseconds(30);
     for (const std::string trap : {"trap 'exit 0' TERM", "trap '' TERM"}) {
         SCOPED_TRACE(trap);
@@ -182,7 +182,7 @@ TEST_F(McpStdioChannel, AProcessThatGoesOnIsTerminatedThenKilled) {
     }
 }
 
-TEST_F(McpStdioChannel, WhatItHasLeftBehindIsKilled) {
+TEST_F(McpStdioChannel, ItsRemainingChildrenAreKilled) {
     mcp_channel& channel = open("sleep 1000 </dev/null & echo $!; cat >/dev/null");
     until([&] { return !heard.empty(); });
     const auto grandchild = static_cast<pid_t>(std::stol(heard.front()));
@@ -231,7 +231,7 @@ TEST_F(McpStdioChannel, BoundsALine) {
     EXPECT_TRUE(heard.empty());
 }
 
-TEST_F(McpStdioChannel, BoundsWhatItDoesNotTake) {
+TEST_F(McpStdioChannel, BoundsUnreadInput) {
     mcp_channel& channel = open("exec sleep 1000");
     const std::string large(mcp_message_bytes_max, 'x');
     for (int i = 0; i < 6; ++i) {

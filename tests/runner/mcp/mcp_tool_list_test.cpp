@@ -65,13 +65,13 @@ TEST(McpToolList, TakesNullForAbsentInATool) {
     EXPECT_EQ(page->tools[0].description, "");
 }
 
-TEST(McpToolList, RefusesWhatIsNoList) {
+TEST(McpToolList, RefusesAnAnswerWithoutAList) {
     for (const std::string text : {R"({"tools":{}})", R"({"tools":"a"})"}) {
         EXPECT_FALSE(read(text)) << text;
     }
 }
 
-TEST(McpToolList, LeavesOutWhatIsNoToolWithAName) {
+TEST(McpToolList, LeavesOutEntriesWithoutAName) {
     for (const std::string tool :
          {"1", "{}", R"({"name":"","inputSchema":{"type":"object"}})",
           R"({"name":1,"inputSchema":{"type":"object"}})"}) {
@@ -98,7 +98,7 @@ TEST(McpToolList, KeepsAToolWhateverItsSchemaIs) {
     }
 }
 
-TEST(McpToolList, BoundsWhatAToolIs) {
+TEST(McpToolList, BoundsTheDefinitionOfATool) {
     const auto with_name = [](std::size_t size) {
         return R"({"tools":[{"name":")" + std::string(size, 'n') +
                R"(","inputSchema":{"type":"object"}}]})";
@@ -157,7 +157,7 @@ TEST(McpToolList, DescriptionsLoseControlAndBidiCharacters) {
     EXPECT_EQ(page->tools[1].description, "B");
 }
 
-TEST(McpToolList, EntriesThatAreNoToolsAreOnlyCounted) {
+TEST(McpToolList, InvalidEntriesAreOnlyCounted) {
     std::string entries = "[]";
     for (int i = 1; i < 30'000; ++i) {
         entries += i % 2 == 0 ? ",[]" : ",{}";
@@ -214,7 +214,7 @@ TEST(McpOfferedName, LosesControlAndBidiCharacters) {
     EXPECT_EQ(mcp_offered_name("s", "a\xE2\x80\xAEz\x1b\n"), "mcp__s__az");
 }
 
-TEST(McpServerName, LeavesNoDoubtWhoseToolItIs) {
+TEST(McpServerName, IsUnambiguousInToolNames) {
     for (const std::string name :
          {"a", "files", "A-1_b", "-", "12345678901234567890123456789012"}) {
         EXPECT_TRUE(is_mcp_server_name(name)) << name;

@@ -170,7 +170,7 @@ TEST(OpenaiDecoder, NamesAReasonThatItDoesNotKnow) {
     EXPECT_EQ(reason_of(std::string(1000, 'x')), std::string(200, 'x'));
 }
 
-TEST(OpenaiDecoder, KnowsWhatIsStillMissingAfterTheReason) {
+TEST(OpenaiDecoder, KnowsWhetherTheUsageIsStillMissing) {
     const std::string usage = R"({"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}})";
     recording_model_sink sink;
     openai_decoder decoder(sink, "m", "p");

@@ -192,7 +192,7 @@ TEST(OpenaiDecoder, KeepsTheExtraContentOfTheTurnAndOfItsCalls) {
     EXPECT_EQ(boost::json::serialize(sink.calls), R"({"0":{"extra_content":{"s":1}}})");
 }
 
-TEST(OpenaiDecoder, KeepsWhatWasCutInACharacter) {
+TEST(OpenaiDecoder, KeepsACharacterThatWasCut) {
     const data_sink sink = data_of(frames(
         {delta(R"("reasoning_details":[{"type":"reasoning.text","text":"a\ud83d"}])"),
          delta(R"("reasoning_details":[{"type":"reasoning.text","text":"\ude00b","signature":"s"}])"

@@ -164,7 +164,7 @@ TEST_F(OpenaiChatRequest, TellsTheModelThatAToolFailed) {
     );
 }
 
-TEST_F(OpenaiChatRequest, EscapesWhatJsonDemandsAndNothingElse) {
+TEST_F(OpenaiChatRequest, EscapesOnlyTheCharactersThatJsonForbids) {
     messages.push_back(text_message(
         role::user,
         std::string("\"\\\n\r\t\b\x01\x1f/\x7f") + "\xE2\x82\xAC\xE2\x80\xA8" + '\0' + "<"
@@ -528,7 +528,7 @@ const std::string call_text =
     R"([{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"})";
 const std::string result_text = R"(,{"role":"tool","tool_call_id":"c1","content":"done"}])";
 
-TEST_F(OpenaiChatRequest, SendsBackWhatTheProviderWants) {
+TEST_F(OpenaiChatRequest, SendsBackTheMembersThatTheProviderNeeds) {
     request.provider = "main";
     messages = tool_round({{"reasoning", "reasoning_content"}});
     EXPECT_EQ(

@@ -99,7 +99,7 @@ TEST_F(OpenaiModel, IsAskedWithItsParameters) {
     EXPECT_THAT(bodies.at(0), HasSubstr(R"("model":"thinker")"));
 }
 
-TEST_F(OpenaiModel, ItsKeyIsCutOutOfWhatTheServerSays) {
+TEST_F(OpenaiModel, ItsKeyIsCutOutOfTheServersText) {
     scripted_answer refusal;
     refusal.status = 401;
     refusal.body = R"({"error":{"message":"Incorrect API key: sk-secret"}})";

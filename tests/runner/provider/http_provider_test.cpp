@@ -258,7 +258,7 @@ TEST_F(HttpProvider, ReportsATimeout) {
     EXPECT_EQ(outcome.error().status, 200);
 }
 
-TEST_F(HttpProvider, ReportsABodyThatIsNoAnswer) {
+TEST_F(HttpProvider, ReportsABodyThatIsNotAnAnswer) {
     const model_outcome outcome = ask(answering("<html>It works!</html>"));
 
     ASSERT_FALSE(outcome);
@@ -462,7 +462,7 @@ public:
     int ended = 0;
 };
 
-TEST_F(HttpProvider, WhatAReadBringsIsABatchAlsoWhereTheSinkThrows) {
+TEST_F(HttpProvider, EachReadIsABatchEvenIfTheSinkThrows) {
     const std::string bad_frame = "data: {\"choices\":[{\"delta\":{\"content\":\"throw\"}}]}\n\n";
     const auto provider = make_provider(
         make_scripted_client({answering(text_frame + bad_frame + stop_frame + done_frame)})
@@ -505,7 +505,7 @@ TEST_F(HttpProvider, ReusesTheConnectionAfterDone) {
     EXPECT_EQ(server.accepted(), 1);
 }
 
-TEST_F(HttpProvider, CutsTheKeyOutOfWhatTheServerSays) {
+TEST_F(HttpProvider, CutsTheKeyOutOfTheServersText) {
     settings.secrets = {"Bearer sk-12345"};
 
     const model_outcome status = ask(answering(R"({"error":"bad key sk-12345"})", 401));

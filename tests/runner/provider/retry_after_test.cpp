@@ -53,7 +53,7 @@ TEST(RetryAfter, PrefersMilliseconds) {
     EXPECT_EQ(retry_after("soon", "1", now), 1000ms);
 }
 
-TEST(RetryAfter, IsNothingForWhatCannotBeRead) {
+TEST(RetryAfter, IsEmptyIfTheHeaderCannotBeParsed) {
     for (const std::string_view header :
          {"", " ", "-1", "1e3", "inf", "nan", "1,5", "99999999999", "later", "1 2",
           "Wed, 21 Oct 2026", "Wed, 32 Oct 2026 07:28:30 GMT", "Wed, 21 Foo 2026 07:28:30 GMT",

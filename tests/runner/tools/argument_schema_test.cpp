@@ -58,7 +58,7 @@ constexpr std::string_view weather = R"({
   "$defs": {"stop": {"allOf": [{"type": "object"}], "properties": {"at": {"type": "number"}}}}
 })";
 
-TEST(ArgumentSchema, AcceptsWhatFits) {
+TEST(ArgumentSchema, AcceptsFittingArguments) {
     EXPECT_EQ(check(weather, R"({"city":"Ulm"})"), "");
     EXPECT_EQ(check(weather, R"({"city":"Ulm","days":14,"unit":"C","stops":[{"at":1.5}]})"), "");
 }
@@ -123,7 +123,7 @@ TEST(ArgumentSchema, NumbersAreComparedByTheirValue) {
 }
 
 // Each would be a wrong answer, an endless search or a crash.
-TEST(ArgumentSchema, LeavesOutWhatCannotBeCheckedSafely) {
+TEST(ArgumentSchema, LeavesOutKeywordsThatCannotBeCheckedSafely) {
     const std::string_view arguments =
         R"({"a":["x","x"],"s":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!","n":1000.1,
         "i":-9223372036854775808,"t":[1,"x"]})";
@@ -186,7 +186,7 @@ TEST(ArgumentSchema, AnnotationsBesideAReferenceLeaveNothingOut) {
         << "a rule that draft 7 ignores";
 }
 
-TEST(ArgumentSchema, RefusesWhatItCannotCompile) {
+TEST(ArgumentSchema, RefusesSchemasThatItCannotCompile) {
     const std::string outside = "a $ref leads out of the schema";
     EXPECT_EQ(refusal(R"({"$ref":"http://127.0.0.1:1/s.json"})"), outside);
     EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"file:///etc/passwd#/a"}}})"), outside);
@@ -266,7 +266,7 @@ TEST(ArgumentSchema, AReportStopsAfterEightViolations) {
     EXPECT_LE(missing.size(), 400U);
 }
 
-TEST(ArgumentSchema, TellsOfAlternativesWhatTheyWant) {
+TEST(ArgumentSchema, NamesTheRequirementsOfEachAlternative) {
     constexpr std::string_view schema =
         R"({"properties":{"n":{"anyOf":[{"type":"integer"},{"minLength":3},{"type":"array"},
             {"type":"null"}]}}})";
@@ -302,7 +302,7 @@ TEST(ArgumentSchema, ComparesConstantsByTheirValue) {
     }
 }
 
-TEST(ArgumentSchema, ComparesNumbersThatAreNoDoubles) {
+TEST(ArgumentSchema, ComparesNumbersThatAreNotDoubles) {
     EXPECT_EQ(
         check(R"({"properties":{"n":{"maximum":9007199254740993}}})", R"({"n":9007199254740993})"),
         ""
@@ -347,7 +347,7 @@ TEST(ArgumentSchema, NullMembersThatDoNotFitAreRemoved) {
     }
 }
 
-TEST(ArgumentSchema, WhatStaysBesideNullMembersIsNotCopied) {
+TEST(ArgumentSchema, RemovingANullMemberDoesNotCopyTheOthers) {
     const auto compiled = schema_of(R"({"properties":{"x":{"type":"string"}}})");
     ASSERT_NE(compiled, nullptr);
     json::object given = parsed(R"({"x":null,"rest":[0,0]})").as_object();

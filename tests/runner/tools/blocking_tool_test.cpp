@@ -34,7 +34,7 @@ protected:
     asio::thread_pool pool{2};
 };
 
-TEST_F(BlockingTool, RunsOnThePoolWhileTheExecutorGoesOn) {
+TEST_F(BlockingTool, RunsOnThePoolWhileTheExecutorContinues) {
     std::promise<void> release;
     std::thread::id thread;
     const tool_function tool = blocking_tool(

@@ -125,7 +125,7 @@ TEST_F(ToolBatch, ResultsComeInTheOrderOfTheCalls) {
     EXPECT_TRUE(batch->done());
 }
 
-TEST_F(ToolBatch, TheRestDoesNotWaitForWhatIsMissing) {
+TEST_F(ToolBatch, TheRestDoesNotWaitForAMissingResult) {
     const registered_tool a{gated("a")};
     const registered_tool b{gated("b")};
     const auto batch = make();
@@ -169,7 +169,7 @@ TEST_F(ToolBatch, PartsThatAreTooLongAreAnError) {
     EXPECT_EQ(ended(&tool), list{"c1 error The result is larger than the server allows."});
 }
 
-TEST_F(ToolBatch, WhatCannotBeShownIsLeftOut) {
+TEST_F(ToolBatch, ContentThatCannotBeShownIsLeftOut) {
     const std::vector<std::pair<std::string, bool>> cases = {
         {"<svg/>", true}, {std::string(1001, 'x'), false}, {"\xFF", true}
     };

@@ -193,7 +193,7 @@ TEST_F(TypedTool, SaysWhichArgumentIsWrong) {
     EXPECT_THAT(told(narrow, R"({"n":[1,300]})"), HasSubstr("The argument /n/1 is not"));
 }
 
-TEST_F(TypedTool, ReturnsWhatTheFunctionReturns) {
+TEST_F(TypedTool, ReturnsTheResultOfTheFunction) {
     const auto of = [this](auto function) {
         return told(tool("t", "", std::move(function)), "");
     };

@@ -304,7 +304,7 @@ protected:
     std::vector<std::string> seen;
 };
 
-TEST_F(WebhookRetry, WhatMayBeRepeatedIs) {
+TEST_F(WebhookRetry, RepeatableCallsAreRepeated) {
     webhook_settings get;
     get.method = http_method::get;
     for (const webhook_settings& settings : {idempotent(), get}) {
@@ -322,7 +322,7 @@ TEST_F(WebhookRetry, ThreeAttemptsAreAll) {
     EXPECT_EQ(seen.size(), 3U);
 }
 
-TEST_F(WebhookRetry, WhatMayNotBeRepeatedIsNot) {
+TEST_F(WebhookRetry, OtherCallsAreNotRepeated) {
     EXPECT_EQ(
         answers({busy(), response("sunny")}, {}), "error: The tool answered with status 503."
     );
@@ -362,7 +362,7 @@ TEST_F(WebhookRetry, RetryAfterIsHonouredUpToABound) {
     EXPECT_EQ(seen.size(), 1U);
 }
 
-TEST_F(WebhookTool, ReplacesBytesThatAreNoText) {
+TEST_F(WebhookTool, ReplacesBytesThatAreNotText) {
     const std::string unknown = "\xEF\xBF\xBD";
     for (const std::string bytes :
          {"\xFF", "\x80", "\xC3", "\xED\xA0\x80", "\xF5", "\xE2\x82", "\xF0\x9F\x98"}) {

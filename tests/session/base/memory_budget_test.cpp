@@ -47,7 +47,7 @@ TEST(MemoryBudget, ALargeTakerLeavesRoomToOrdinaryOnes) {
     EXPECT_FALSE(ordinary.grow_to(101));
 }
 
-TEST(MemoryBudget, OneOfReservedMemoryGivesThatAndThenWhatTheReservationGrowsBy) {
+TEST(MemoryBudget, ABudgetOfReservedMemoryUsesItBeforeTheReservationGrows) {
     memory_budget budget(1000);
     memory_share reserved(&budget);
     ASSERT_TRUE(reserved.grow_to(600));
@@ -71,7 +71,7 @@ TEST(MemoryBudget, OneOfReservedMemoryGivesThatAndThenWhatTheReservationGrowsBy)
     EXPECT_EQ(budget.used(), 300U);
 }
 
-TEST(MemoryBudget, WhatCannotBeRefusedCountsAndRefusesOthers) {
+TEST(MemoryBudget, MemoryThatCannotBeRefusedStillCounts) {
     memory_budget budget(1000);
     memory_share log(&budget);
     memory_share other(&budget);
@@ -113,7 +113,7 @@ TEST(MemoryBudget, WithoutABudgetNothingIsRefused) {
     EXPECT_TRUE(share.grow_to(1U << 30U));
 }
 
-TEST(MemoryBudget, CountsWhatManyThreadsTake) {
+TEST(MemoryBudget, CountsTheMemoryOfManyThreads) {
     memory_budget budget(64);
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
@@ -152,7 +152,7 @@ TEST(JsonMemory, CountsValuesForAsLongAsTheyLive) {
     EXPECT_EQ(budget.used(), 0U);
 }
 
-TEST(JsonMemory, RefusesWhatDoesNotFit) {
+TEST(JsonMemory, RefusesValuesThatDoNotFit) {
     memory_budget budget(1U << 20U);
 
     EXPECT_NO_THROW((void)boost::json::parse(zeros(10'000), make_json_storage(&budget)));

@@ -124,7 +124,7 @@ TEST(ParseJson, FindsAMemberOfALargeObjectByAPointer) {
     EXPECT_EQ(parsed->at_pointer("/a~1b42"), 42);
 }
 
-TEST(ParseJson, SaysWhatIsNoJson) {
+TEST(ParseJson, RefusesInvalidJson) {
     for (const std::string_view text : {"", "{", "1 2", "[1,]", "\"\\ud800\"", "\"\xff\""}) {
         const auto parsed = parse_json(text);
         ASSERT_FALSE(parsed) << text;
@@ -132,7 +132,7 @@ TEST(ParseJson, SaysWhatIsNoJson) {
     }
 }
 
-TEST(ParseJson, TakesBytesThatAreNoUtf8IfItMay) {
+TEST(ParseJson, AcceptsInvalidUtf8IfAllowed) {
     EXPECT_TRUE(parse_json("\"\xff\"", {.any_bytes = true}));
 }
 
@@ -152,7 +152,7 @@ TEST(ParseJson, CountsTheValuesAsLongAsTheyLive) {
     EXPECT_EQ(budget.used(), 0U);
 }
 
-TEST(ParseJson, RefusesWhatTheBudgetHasNoRoomFor) {
+TEST(ParseJson, RefusesValuesAboveTheBudget) {
     std::string zeros = "[0";
     for (int i = 1; i < 100'000; ++i) {
         zeros += ",0";

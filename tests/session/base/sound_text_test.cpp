@@ -11,7 +11,7 @@ TEST(SoundText, LosesControlAndBidiCharacters) {
     EXPECT_EQ(sound_text("\n"), "");
 }
 
-TEST(SoundText, LosesWhatIsNotShown) {
+TEST(SoundText, LosesInvisibleCharacters) {
     // Marks of direction, a zero-width space, a word joiner, a byte order mark, tags.
     EXPECT_EQ(
         sound_text("a\xD8\x9C\xE2\x80\x8E\xE2\x80\x8F"
@@ -29,7 +29,7 @@ TEST(SoundText, KeepsJoiners) {
     EXPECT_EQ(sound_text(rainbow_flag), rainbow_flag);
 }
 
-TEST(SoundText, KeepsWhatIsNamedAndAllOtherText) {
+TEST(SoundText, KeepsNamedCharactersAndAllOtherText) {
     EXPECT_EQ(sound_text("a\r\n\tb", "\n\t"), "a\n\tb");
     EXPECT_EQ(
         sound_text("Gr\xC3\xBC\xC3\x9Fi \xF0\x9F\x98\x80"), "Gr\xC3\xBC\xC3\x9Fi \xF0\x9F\x98\x80"

@@ -11,7 +11,7 @@ TEST(StoredJson, AnObjectIsKeptAsItsText) {
     EXPECT_EQ(stored_object(R"({"b":[1],"a":"\u00e9"})").view(), R"({"b":[1],"a":"\u00e9"})");
 }
 
-TEST(StoredJson, WhatIsNoObjectWithMembersIsNone) {
+TEST(StoredJson, AnythingButAnObjectWithMembersIsNone) {
     for (const std::string_view text : {"{}", "null", "[1]", "7", "", R"({"a":1)", R"({"a":1}})"}) {
         EXPECT_TRUE(stored_object(text).is_null()) << text;
     }

@@ -46,13 +46,13 @@ TEST(Base64, EncodesTheVectorsOfTheRfc) {
     EXPECT_EQ(encode_base64("foobar"), "Zm9vYmFy");
 }
 
-TEST(Base64, AcceptsWhatClientsSend) {
+TEST(Base64, AcceptsTheFormsThatClientsSend) {
     EXPECT_EQ(decode_base64("Zm9vYg"), "foob") << "without padding";
     EXPECT_EQ(decode_base64("Zm9v\r\nYmFy\n"), "foobar") << "in lines";
     EXPECT_EQ(decode_base64("-_-_"), decode_base64("+/+/")) << "the alphabet of URLs";
 }
 
-TEST(Base64, RefusesWhatIsNone) {
+TEST(Base64, RefusesAnythingElse) {
     EXPECT_FALSE(decode_base64("Zm9vY"));
     EXPECT_FALSE(decode_base64("Zg==Zg=="));
     EXPECT_FALSE(decode_base64("hello, world"));
@@ -80,7 +80,7 @@ TEST(PartDigest, IsThatOfTheBytesWhateverTheirSpelling) {
     EXPECT_TRUE(is_sha256(expected.sha256));
 }
 
-TEST(PartDigest, OfWhatIsNoBase64IsThatOfTheText) {
+TEST(PartDigest, IsThatOfTheTextIfItIsNotBase64) {
     EXPECT_EQ(digest_of({.value = "a,b", .mime_type = ""}), digest_of_text("a,b"));
 }
 

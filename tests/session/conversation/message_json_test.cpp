@@ -35,7 +35,7 @@ void expect_unchanged(std::string_view text) {
     EXPECT_EQ(json::serialize(to_json(read(text))), text);
 }
 
-TEST(MessageJson, WritesWhatItReadForEveryRole) {
+TEST(MessageJson, WritesEachRoleAsItWasRead) {
     expect_unchanged(R"({"id":"m","role":"system","content":"s","name":"n"})");
     expect_unchanged(R"({"id":"m","role":"developer","content":"d"})");
     expect_unchanged(
@@ -138,7 +138,7 @@ TEST(MessageJson, NamesTheMemberThatIsWrong) {
     );
 }
 
-TEST(MessageJson, WhatWasReadDoesNotDependOnTheMemoryOfTheRequest) {
+TEST(MessageJson, AMessageDoesNotUseTheMemoryOfTheRequest) {
     message value;
     {
         json::monotonic_resource memory;
@@ -292,7 +292,7 @@ TEST(MessageJson, ReadsAStoredMessageWithoutOrWithADamagedOrigin) {
     }
 }
 
-TEST(MessageJson, WhatAModelGetsInsteadIsStoredAndShownToNobody) {
+TEST(MessageJson, TheModelsOwnContentIsStoredAndShownToNobody) {
     message result;
     result.id = "m1";
     result.role = role::tool;
@@ -320,7 +320,7 @@ TEST(MessageJson, WhatAModelGetsInsteadIsStoredAndShownToNobody) {
     EXPECT_EQ(message_from_stored_json(damaged).value(), plain);
 }
 
-TEST(MessageJson, ThatAPluginMadeAMessageIsStoredAndShownToNobody) {
+TEST(MessageJson, APluginsMarkIsStoredAndShownToNobody) {
     message hint;
     hint.id = "p1";
     hint.content = std::string("Be quick.");

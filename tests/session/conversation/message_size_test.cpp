@@ -29,7 +29,7 @@ message whole_message() {
     return value;
 }
 
-TEST(MessageSize, IsAtMostWhatIsStoredAndAlmostAllOfIt) {
+TEST(MessageSize, IsAtMostTheStoredSizeAndAlmostAllOfIt) {
     const message value = whole_message();
     const std::size_t written = json::serialize(to_json(value)).size();
     EXPECT_LE(stored_size(value), written);

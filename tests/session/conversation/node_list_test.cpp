@@ -41,7 +41,7 @@ TEST(NodeList, AnEditLeavesOtherListsAsTheyWere) {
     EXPECT_EQ(said(copy, 1), "two");
 }
 
-TEST(NodeList, WhatNoOtherListSharesIsNotCopied) {
+TEST(NodeList, UnsharedNodesAreNotCopied) {
     node_list list{saying(std::string(100, 'x'))};
     const auto text = [&] {
         return std::get<std::string>(list[0].message.content).data();

@@ -36,7 +36,7 @@ TEST(Thread, PathRunsFromTheFirstMessageToTheTip) {
 }
 
 // Whatever the size of a thread: the change fits it if it is no smaller than the least one.
-TEST(Thread, TheLeastSizeForAChangeIsWhatItsCheckDemands) {
+TEST(Thread, TheLeastSizeForAChangeMatchesItsCheck) {
     const auto with = [](std::vector<node_index> parents,
                          std::vector<std::pair<std::uint32_t, node_index>> branches,
                          std::optional<std::uint32_t> head, std::vector<node_index> made_in) {
@@ -126,7 +126,7 @@ TEST(ThreadApply, AppendsMessagesAndMovesBranches) {
     EXPECT_EQ(thread.updated_at, 6);
 }
 
-TEST(ThreadApply, ReplacesWhatIsGivenAndKeepsTheRest) {
+TEST(ThreadApply, ReplacesGivenMembersAndKeepsTheRest) {
     thread_record thread;
     thread.title = "kept";
     thread.state = json_text("1");

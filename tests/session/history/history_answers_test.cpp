@@ -179,7 +179,7 @@ TEST(HistoryAnswers, ToNoCallElsewhereAreDropped) {
     EXPECT_EQ(made.branch().back(), "user u2: Two");
 }
 
-TEST(HistoryAnswers, ThatNameAnotherToolAreRefused) {
+TEST(HistoryAnswers, AreRefusedIfTheyNameAnotherTool) {
     message wrong = answer("c1", "done");
     wrong.name = "move";
 
@@ -189,7 +189,7 @@ TEST(HistoryAnswers, ThatNameAnotherToolAreRefused) {
     EXPECT_EQ(made.path, "messages[0].name");
 }
 
-TEST(HistoryAnswers, WithoutEffectMayNameAnyTool) {
+TEST(HistoryAnswers, MayNameAnyToolIfTheyHaveNoEffect) {
     thread_builder thread = waiting_for_one();
     thread.answer("c1", "done");
     message wrong = answer("c1", "done");
@@ -198,7 +198,7 @@ TEST(HistoryAnswers, WithoutEffectMayNameAnyTool) {
     EXPECT_FALSE(plan(thread, {wrong}).refused);
 }
 
-TEST(HistoryAnswers, ThatFailedOrAreEmptyArePassedOn) {
+TEST(HistoryAnswers, ArePassedOnIfTheyFailedOrAreEmpty) {
     message failed = answer("c1", "");
     failed.error = "no paint left";
 
@@ -221,7 +221,7 @@ TEST(HistoryAnswers, ToSomeOfSeveralCallsAreStoredAndTheOthersWaitedFor) {
     EXPECT_EQ(model_sees(second).size(), 4U);
 }
 
-TEST(HistoryAnswers, OfAFullHistoryGoOnIfNobodyIsOfferedTheOtherTools) {
+TEST(HistoryAnswers, InAFullHistoryContinueIfTheOtherToolsAreNotOffered) {
     history_input input = request({user("u1", "One"), both_calls(), answer("c1", "painted")});
     input.offered_tools = {"paint"};
 
@@ -232,7 +232,7 @@ TEST(HistoryAnswers, OfAFullHistoryGoOnIfNobodyIsOfferedTheOtherTools) {
     EXPECT_EQ(model_sees(made).back(), "tool c2: ! The call was not answered by the application.");
 }
 
-TEST(HistoryAnswers, OfARequestWithoutToolsCountOnTheToolsOfferedLast) {
+TEST(HistoryAnswers, WithoutToolsInTheRequestRelyOnTheToolsOfferedLast) {
     history_input input = request({user("u1", "One"), both_calls(), answer("c1", "painted")});
     input.offered_tools.reset();
     thread_builder other_tools = waiting_for_two();
@@ -271,7 +271,7 @@ TEST(HistoryAnswers, FollowTheForcedPartialPolicy) {
     EXPECT_EQ(outcome(on_partial::wait).plan.next, next_step::wait_for_answers);
 }
 
-TEST(HistoryAnswers, ThatOnlyRepeatLeaveTheOthersPending) {
+TEST(HistoryAnswers, LeaveTheOthersPendingIfTheyOnlyRepeat) {
     thread_builder thread = waiting_for_two();
     thread.answer("c1", "painted");
 
@@ -285,7 +285,7 @@ TEST(HistoryAnswers, ThatOnlyRepeatLeaveTheOthersPending) {
     }
 }
 
-TEST(HistoryAnswers, AreNotWaitedForOnceTheUserGoesOn) {
+TEST(HistoryAnswers, AreNotAwaitedOnceTheUserContinues) {
     const planned made = plan(waiting_for_two(), {answer("c1", "painted"), user("u2", "Two")});
 
     EXPECT_EQ(made.status("c1"), call_status::answered);
@@ -306,7 +306,7 @@ TEST(HistoryAnswers, AreInsistedOnIfTheConfigurationSaysSo) {
     );
 }
 
-TEST(HistoryAnswers, OfAnotherBranchStayOpenWhenAMessageIsEdited) {
+TEST(HistoryAnswers, OnAnotherBranchStayOpenWhenAMessageIsEdited) {
     const planned made = plan(waiting_for_one(), {user("u1", "One!")});
 
     EXPECT_EQ(made.branch(), lines{"user u1: One!"});
@@ -321,7 +321,7 @@ TEST(HistoryAnswers, ToCallsAfterAnEditedMessageAreIgnored) {
     EXPECT_TRUE(made.plan.answers.empty());
 }
 
-TEST(HistoryAnswers, AreNoLongerWaitedForWhenALaterTurnIsAskedForAgain) {
+TEST(HistoryAnswers, AreNotAwaitedWhenALaterTurnIsRegenerated) {
     thread_builder thread = waiting_for_one();
     thread.user("u2", "Two");
 

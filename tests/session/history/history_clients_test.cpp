@@ -296,7 +296,7 @@ thread_builder greeted() {
     return thread;
 }
 
-TEST(ClientHistory, AddsOnlyWhatIsNewOfAGrowingHistory) {
+TEST(ClientHistory, AddsOnlyTheNewMessagesOfAGrowingHistory) {
     const planned made = in_client_mode(
         greeted().build(), {user("u1", "One"), assistant("a1", "First"), user("u2", "Two")}
     );
@@ -324,7 +324,7 @@ TEST(ClientHistory, MayBeginWithAnEditedMessage) {
     EXPECT_EQ(made.plan.next, next_step::call_model);
 }
 
-TEST(ClientHistory, OfAnOlderBranchGoesOnThere) {
+TEST(ClientHistory, ContinuesOnAnOlderBranch) {
     thread_builder thread = greeted();
     thread.fork("u1").assistant("a2", "Second");
 
@@ -370,7 +370,7 @@ TEST(ClientHistory, AnswersPendingCalls) {
     EXPECT_EQ(made.plan.next, next_step::call_model);
 }
 
-TEST(ClientHistory, WaitsForTheOtherAnswersAndThenGoesOn) {
+TEST(ClientHistory, WaitsForTheOtherAnswersAndThenContinues) {
     thread_builder thread;
     const std::vector<tool_call> calls{call("c1", "paint"), call("c2", "move")};
     thread.user("u1", "One").assistant("a1", "", calls, call_status::pending);
@@ -387,7 +387,7 @@ TEST(ClientHistory, WaitsForTheOtherAnswersAndThenGoesOn) {
     EXPECT_EQ(second.branch().size(), 4U);
 }
 
-TEST(ClientHistory, AbandonsPendingCallsWhenTheUserGoesOn) {
+TEST(ClientHistory, AbandonsPendingCallsWhenTheUserContinues) {
     thread_builder thread;
     thread.user("u1", "One").assistant("a1", "", {call("c1", "paint")}, call_status::pending);
     const std::vector<message> given{

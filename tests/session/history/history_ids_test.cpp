@@ -34,7 +34,7 @@ TEST(DistinctIds, LeaveDistinctOnesAlone) {
     EXPECT_EQ(given, before);
 }
 
-TEST(DistinctIds, DropWhatIsThereTwice) {
+TEST(DistinctIds, DropRepeatedMessages) {
     const std::vector<message> given{
         user("u", "x"), assistant("a", "y"), user("u", "x"), assistant("a", "y")
     };

@@ -106,7 +106,7 @@ TEST(HistoryPlan, BranchesAfterTheTurnOfAnOlderKnownMessage) {
     EXPECT_EQ(test::outline(made.thread, made.thread.branches[0].tip), two_turns_outline);
 }
 
-TEST(HistoryPlan, GoesOnAfterAPluginsMessageThatTheClientDoesNotSendBack) {
+TEST(HistoryPlan, ContinuesAfterAPluginsMessageThatTheClientOmits) {
     message hint = user("p1", "Say more.");
     hint.by_plugin = true;
     thread_builder thread;
@@ -196,7 +196,7 @@ TEST(HistoryPlan, AppendsTheOnlyNewMessageOfADeltaClient) {
     EXPECT_EQ(made.branch(), (lines{"user u1: One", "assistant a1: First", "user u2: Two"}));
 }
 
-TEST(HistoryPlan, GoesOnWithTheOnlyMessageOfAPageThatWasReloaded) {
+TEST(HistoryPlan, ContinuesWithTheOnlyMessageOfAReloadedPage) {
     const planned made = plan(two_turns(), {user("u9", "Other")});
 
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u9: Other"}));
@@ -257,7 +257,7 @@ TEST(HistoryPlan, KnowsTheLongestRowByContentAndOfSeveralTheLatest) {
     EXPECT_EQ(latest.branch().size(), 9U);
 }
 
-TEST(HistoryPlan, RegeneratesWhatIsKnownByContent) {
+TEST(HistoryPlan, RegeneratesAMessageKnownByContent) {
     const planned made =
         plan(two_turns(), {user("x1", "One"), assistant("y1", "First"), user("x2", "Two")});
 
@@ -276,7 +276,7 @@ TEST(HistoryPlan, TakesSeveralUnknownMessagesForAnEditOfTheFirst) {
     EXPECT_EQ(delta.branch(), followed_by(two_turns_outline, {"user x1: Uno", "user x2: Due"}));
 }
 
-TEST(HistoryPlan, GoesOnAfterAReloadInTheMiddleOfAHandOff) {
+TEST(HistoryPlan, ContinuesAfterAReloadInTheMiddleOfAHandOff) {
     thread_builder thread = two_turns();
     thread.user("u3", "Three").assistant("a3", "", {call("c1", "paint")}, call_status::pending);
 
@@ -463,7 +463,7 @@ TEST(HistoryPlan, KnowsTheLastMessageOfTheInputByItsCalls) {
     EXPECT_FALSE(made.plan.snapshot);
 }
 
-TEST(HistoryPlan, GoesOnFromTheBranchOfAStaleTab) {
+TEST(HistoryPlan, ContinuesFromTheBranchOfAStaleTab) {
     thread_builder thread = two_turns();
     thread.fork("a1").user("u5", "Five").assistant("a5", "Fifth");
 

@@ -49,7 +49,7 @@ TEST(HistoryRepair, ARepairedListStaysAsItIs) {
     EXPECT_EQ(bytes(repair_history({once, {}})), bytes(once));
 }
 
-TEST(HistoryRepair, AResultWhoseCallWasCutAwayIsLeftOut) {
+TEST(HistoryRepair, AResultWithoutItsCallIsLeftOut) {
     EXPECT_EQ(repaired({answer("c1", "done"), user("u2", "And?")}), (lines{"user u2: And?"}));
 }
 

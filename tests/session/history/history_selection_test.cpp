@@ -23,7 +23,7 @@ history_selection selected(const thread_record& thread) {
     return select_history(thread, thread.branches.at(thread.head).tip);
 }
 
-TEST(HistorySelection, LeavesOutWhatIsNotForAModel) {
+TEST(HistorySelection, LeavesOutMessagesThatAreNotForAModel) {
     message subagent = other(role::assistant, "s1", "Inside");
     subagent.subagent_run_id = "sub";
     thread_builder thread;
@@ -55,7 +55,7 @@ TEST(HistorySelection, KeepsReasoningThatAnAnswerNames) {
     );
 }
 
-TEST(HistorySelection, HoldsWhatAModelWroteInPlaceOfWhatWasShown) {
+TEST(HistorySelection, HoldsTheModelsTextInsteadOfTheShownOne) {
     message shown = test::assistant("a1", "Hello");
     shown.for_model = std::make_shared<const content>("[raw]");
     thread_builder thread;

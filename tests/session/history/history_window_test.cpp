@@ -115,7 +115,7 @@ TEST(HistoryWindow, KeepsTheLastTurnHoweverLong) {
     EXPECT_EQ(within_window(messages, {.max_messages = 0, .max_tokens = 10}).front().id, "last");
 }
 
-TEST(HistoryWindow, KeepsWhatComesBeforeTheFirstUserMessage) {
+TEST(HistoryWindow, KeepsMessagesBeforeTheFirstUserMessage) {
     std::vector<message> messages = turns(10);
     messages.insert(messages.begin(), other(role::system, "s1", "Be brief"));
 
@@ -126,7 +126,7 @@ TEST(HistoryWindow, KeepsWhatComesBeforeTheFirstUserMessage) {
     EXPECT_LE(left.size(), 5U);
 }
 
-TEST(HistoryWindow, OfNothingOrWithoutAnyUserMessage) {
+TEST(HistoryWindow, HandlesAnEmptyThreadAndOneWithoutUserMessages) {
     EXPECT_TRUE(within_window({}, {1, 1}).empty());
     EXPECT_EQ(within_window({assistant("a1", "Hi"), assistant("a2", "Hi")}, {1, 0}).size(), 2U);
 }

@@ -41,7 +41,7 @@ lines with_unanswered_call(call_status status) {
     return outline(history(thread.build()));
 }
 
-TEST(ModelHistory, OfNoMessageIsEmpty) {
+TEST(ModelHistory, IsEmptyWithoutMessages) {
     EXPECT_TRUE(model_history(thread_record{}, no_node).empty());
 }
 
@@ -227,7 +227,7 @@ TEST(ModelHistory, PassesFailedAndEmptyResultsOn) {
     EXPECT_EQ(text_of(sent.at(3).content), "");
 }
 
-TEST(ModelHistory, LeavesOutWhatBelongsToSubagentsActivityAndReasoning) {
+TEST(ModelHistory, LeavesOutSubagentsActivityAndReasoning) {
     message sub_user = test::user("su", "delegated");
     message sub_assistant = assistant("sa", "", {call("sc", "paint")});
     message sub_result = answer("c1", "the subagent's");
@@ -269,7 +269,7 @@ TEST(ModelHistory, KeepsDeeplyNestedArguments) {
     EXPECT_EQ(arguments_sent(written), written);
 }
 
-TEST(ModelHistory, WrapsArgumentsThatAreNoObject) {
+TEST(ModelHistory, WrapsArgumentsThatAreNotAnObject) {
     EXPECT_EQ(arguments_sent("[1,2]"), R"({"INVALID_JSON":"[1,2]"})");
     EXPECT_EQ(arguments_sent("null"), R"({"INVALID_JSON":"null"})");
     EXPECT_EQ(arguments_sent("{\"a\":"), R"({"INVALID_JSON":"{\"a\":"})");

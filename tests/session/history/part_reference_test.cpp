@@ -113,7 +113,7 @@ TEST_F(PartReference, TheClientsIdAndMetadataStay) {
     EXPECT_EQ(restored(json::array{given}), content(json::array{expected}));
 }
 
-TEST_F(PartReference, ALinkToWhatTheThreadDoesNotHoldIsDropped) {
+TEST_F(PartReference, ALinkToAPartThatTheThreadDoesNotHoldIsDropped) {
     const std::string other = part_path("my thread", std::string(64, 'a'));
 
     EXPECT_EQ(
@@ -123,7 +123,7 @@ TEST_F(PartReference, ALinkToWhatTheThreadDoesNotHoldIsDropped) {
     EXPECT_EQ(warnings_.size(), 1U);
 }
 
-TEST_F(PartReference, AnAttachmentStandsForWhatTheThreadDoesNotHold) {
+TEST_F(PartReference, AnAttachmentReplacesAPartThatTheThreadDoesNotHold) {
     const attachment kept{.sha256 = std::string(64, 'a'), .mime_type = "audio/wav", .bytes = "hi"};
     const std::string url = part_path("my thread", kept.sha256);
     const json::array given{link_to(url), link_to(path_)};
@@ -150,7 +150,7 @@ TEST_F(PartReference, DeadLinksAreOneWarning) {
     EXPECT_THAT(warnings_, ::testing::ElementsAre(::testing::EndsWith("dropped: 3")));
 }
 
-TEST_F(PartReference, OfTooManyMissingPartsThoseOfTheLastMessagesAreNamed) {
+TEST_F(PartReference, IfTooManyPartsAreMissingThoseOfTheLastMessagesAreNamed) {
     std::vector<message> messages;
     for (const char digit : std::string("abcdef")) {
         messages.push_back(user(json::array{link_to(part_path("my thread", std::string(64, digit)))}
@@ -186,7 +186,7 @@ TEST_F(PartReference, NamesGrowARequestToALimit) {
     EXPECT_EQ(refused.error().code, errc::body_too_large);
 }
 
-TEST_F(PartReference, WhatIsPutInCountsAsMemory) {
+TEST_F(PartReference, RestoredPartsCountAsMemory) {
     memory_budget budget(12'000);
     memory_share memory(&budget);
     const std::string cut = shortened_text(std::string(5000, 'x'), 10);

@@ -70,7 +70,7 @@ const std::string noted_line =
     R"(user: [{"type":"text","text":"Look"},)"
     R"({"type":"text","text":"[left out: the model server refused this image]"}])";
 
-TEST(RefusedTurns, AreSentWholeUntilTheUserGoesOn) {
+TEST(RefusedTurns, AreSentWholeUntilTheUserContinues) {
     thread_builder thread;
     thread.add(photo("u1")).add(refusal("u1"));
 
@@ -112,7 +112,7 @@ TEST(RefusedTurns, OtherFailuresLeaveEverythingAsItIs) {
     EXPECT_EQ(sent(thread), (lines{photo_line, "user: And?"}));
 }
 
-TEST(RefusedTurns, ThatWereAnsweredWhenTriedAgainStayWhole) {
+TEST(RefusedTurns, StayWholeIfARetryWasAnswered) {
     thread_builder thread;
     thread.add(photo("u1")).add(refusal("u1")).assistant("a1", "A cat").user("u2", "And?");
 
@@ -237,7 +237,7 @@ TEST(RefusedTurns, OwnMediaAreSuspectedBeforeThoseOfEarlierMessages) {
     EXPECT_EQ(sent(thread).at(2), noted_line);
 }
 
-TEST(RefusedTurns, WhatTheModelSaidItselfIsSuspectedLast) {
+TEST(RefusedTurns, TheModelsOwnMessagesAreSuspectedLast) {
     thread_builder thread;
     message asked = assistant("a1", "I paint", {call("c1", "paint", R"({"color":"poison"})")});
     message thought;
@@ -288,7 +288,7 @@ TEST(RefusedTurns, AreOfTheirBranchAlone) {
 
 // The plan of a request does not see the notes.
 
-TEST(FailureNotes, ARetryGoesOnOnItsBranch) {
+TEST(FailureNotes, ARetryContinuesOnItsBranch) {
     thread_builder thread;
     thread.user("u1", "One").add(refusal("u1"));
     const auto made = plan(thread, {user("u1", "One")});
@@ -332,7 +332,7 @@ TEST(FailureNotes, AClientThatHasSeenTheLastMessageIsSentNothing) {
     EXPECT_FALSE(made.plan.snapshot);
 }
 
-TEST(FailureNotes, OfAClientAreNotTaken) {
+TEST(FailureNotes, AreNotAcceptedFromAClient) {
     message forged = refusal("u1");
     message marked = user("u1", "One");
     show_failure(forged, marked);

@@ -64,7 +64,7 @@ TEST(ShownMessages, TheErrorIsInTheContentToo) {
     EXPECT_EQ(text_of(messages[2].content), R"({"error":")" + std::string(interrupted) + R"("})");
 }
 
-TEST(ShownMessages, TheModelReadsWhatItHasAlwaysRead) {
+TEST(ShownMessages, DoNotChangeTheModelsHistory) {
     const thread_builder thread = with_call(call_status::dead);
     const auto told = model_history(thread.build(), tip_of(thread.build()));
 
@@ -102,7 +102,7 @@ TEST(ShownMessages, ADeadCallIsDeadOnEveryBranch) {
     }
 }
 
-TEST(ShownMessages, ACallThatIsThereTwiceHasOneErrorResult) {
+TEST(ShownMessages, ADuplicateCallHasOneErrorResult) {
     thread_builder thread = with_call(call_status::dead);
     thread.add(assistant("a2", "Again", {call("c1", "paint")}));
 
@@ -200,7 +200,7 @@ std::vector<message> sent_back(std::string id, bool with_error) {
     return {user("u1", "One"), assistant("a1", "", {call("c1", "paint")}), result};
 }
 
-TEST(MissingResults, ThatComeBackAnswerNothingInAKnownThread) {
+TEST(MissingResults, AnswerNothingIfAClientSendsThemBack) {
     for (const auto& given :
          {sent_back("c1:missing", true), sent_back("c1:tool", false), sent_back("m", true)}) {
         const auto made = plan(with_call(call_status::dead), given);
@@ -238,7 +238,7 @@ TEST(MissingResults, AreNotImportedAsOwnCallsOfTheClient) {
     EXPECT_TRUE(made.plan.change.calls.empty());
 }
 
-TEST(MissingResults, OfAnyKindLeaveADeadCallDeadWhereTheClientHasTheHistory) {
+TEST(MissingResults, LeaveADeadCallDeadIfTheClientHasTheHistory) {
     history_policy policy;
     policy.mode = history_mode::client;
     auto late = sent_back("c1:missing", true);

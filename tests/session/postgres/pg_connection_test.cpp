@@ -152,7 +152,7 @@ TEST_F(PgConnection, NamesTheKeyIfAPoolerKeepsNoPreparedStatements) {
     EXPECT_NE(std::string(known.what()).find("session.prepared = false"), std::string::npos);
 }
 
-TEST_F(PgConnection, GoesOnAfterAStatementThatFails) {
+TEST_F(PgConnection, ContinuesAfterAStatementThatFails) {
     const auto connection = open();
     for (int i = 0; i < 2; ++i) {
         const pg_error error =
@@ -356,7 +356,7 @@ TEST_F(PgConnection, APoolLendsConnectionsInTurn) {
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
-TEST_F(PgConnection, APoolHasOneConnectionMoreForWhoCannotWait) {
+TEST_F(PgConnection, APoolHasAnExtraConnectionForUrgentCallers) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
     const pg_connection* first = nullptr;
     {
@@ -378,7 +378,7 @@ TEST_F(PgConnection, APoolWithoutAServerSaysWhy) {
     EXPECT_NE(pool.unavailable().find("refused"), std::string::npos) << pool.unavailable();
 }
 
-TEST_F(PgConnection, APoolThatCannotGrowIsNoOutageWhileAConnectionWorks) {
+TEST_F(PgConnection, APoolThatCannotGrowIsNotAnOutageWhileAConnectionWorks) {
     test::sql_session server(test::postgres_server());
     const std::string role = database_->name() + "_limited";
     server("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 1");
@@ -462,7 +462,7 @@ protected:
     std::optional<pg_pool> pool_;
 };
 
-TEST_F(PgTransaction, CommitsWhatItHasRead) {
+TEST_F(PgTransaction, CommitsItsWork) {
     EXPECT_EQ(insert([](int) {}), 1);
     EXPECT_EQ((*sql_)("SELECT count(*) FROM t"), "1");
 }

@@ -59,7 +59,7 @@ TEST(PgError, RepeatsNoValues) {
     EXPECT_EQ(safe_message("", "lost\n"), "lost");
 }
 
-TEST(PgError, KnowsWhatMaySucceedLater) {
+TEST(PgError, KnowsErrorsThatMaySucceedLater) {
     const auto refused = pg_error::effect::refused;
     EXPECT_TRUE(pg_error("40001", "", refused).may_succeed_later());
     EXPECT_TRUE(pg_error("40P01", "", refused).may_succeed_later());

@@ -63,7 +63,7 @@ TEST_F(PostgresBatches, ADeltaOfARunThatWasSilentDoesNotWaitForOthers) {
     EXPECT_TRUE(observer->wait_durable(3)) << "the first after a turn";
 }
 
-TEST_F(PostgresBatches, WhatMayNotWaitTakesTheEarlierEntriesOfItsRunAlong) {
+TEST_F(PostgresBatches, AnUrgentEntryFlushesEarlierOnesOfItsRun) {
     const auto store = open_with(1h);
     const std::int64_t run = begin(*store, thread_1, "run_1", nullptr);
     const auto observer = std::make_shared<recording_observer>();
@@ -78,7 +78,7 @@ TEST_F(PostgresBatches, WhatMayNotWaitTakesTheEarlierEntriesOfItsRunAlong) {
     EXPECT_EQ(log_of(*store, run), (std::vector<std::string>{"a", "b", "call", "c", "end"}));
 }
 
-TEST_F(PostgresBatches, WhoReadsALogDoesNotWaitForABatch) {
+TEST_F(PostgresBatches, AReaderOfALogDoesNotWaitForABatch) {
     const auto store = open_with(1h);
     const std::int64_t run = begin(*store, thread_1, "run_1", nullptr);
     store->append_log(delta_of(run, 1, "a"), nullptr, nullptr);
@@ -115,7 +115,7 @@ TEST_F(PostgresBatches, NothingWaitsWithABatchOfZero) {
     EXPECT_EQ(log_of(*store, run), (std::vector<std::string>{"a", "a", "a"}));
 }
 
-TEST_F(PostgresBatches, AStoreThatIsClosedWritesWhatWaits) {
+TEST_F(PostgresBatches, AClosingStoreWritesWaitingEntries) {
     std::int64_t run = 0;
     const auto observer = std::make_shared<recording_observer>();
     {

@@ -75,7 +75,7 @@ TEST_F(PostgresClocks, AGatewayTenDaysAheadDropsNothingThatIsNeeded) {
     end_run(*sound, thread_2, system_clock().now());
 }
 
-TEST_F(PostgresClocks, WhatAGatewayTenDaysBehindHasKeptIsNotOld) {
+TEST_F(PostgresClocks, DataOfAGatewayTenDaysBehindIsNotOld) {
     const auto sound = open();
     const manual_clock behind(system_clock().now() - 10 * day);
     const auto wrong = open_with(behind);

@@ -189,7 +189,7 @@ TEST_P(PostgresCuts, AThreadIsAcquiredAndReleasedOnce) {
     EXPECT_EQ(sql("SELECT count(*) FROM agui.leases"), "0");
 }
 
-TEST_P(PostgresCuts, ThatNeverEndAreReported) {
+TEST_P(PostgresCuts, AreReportedIfTheyNeverEnd) {
     begin(*store_, thread_1, "run_1", nullptr);
     proxy_->set(GetParam(), 1'000'000, "");
     if (GetParam() == cutting_proxy::cut::before) {
@@ -357,7 +357,7 @@ TEST_F(PostgresFaults, NothingThatWasAcknowledgedIsLostWhenTheServerCrashes) {
     EXPECT_EQ(store->unavailable(), "");
 }
 
-TEST_F(PostgresFaults, SaysThatTheServerIsAwayAndGoesOnAfterwards) {
+TEST_F(PostgresFaults, ReportsThatTheServerIsDownAndRecovers) {
     own_server server;
     postgres_settings given = settings();
     given.url = server.url();

@@ -176,7 +176,7 @@ TEST_F(PostgresJournal, ARunThatEndsHasRowsAndNothingInTheJournal) {
     EXPECT_EQ(sql("SELECT log_bytes IS NULL FROM agui.runs"), "f") << "nothing is left to join";
 }
 
-TEST_F(PostgresJournal, ATurnMakesRowsOfWhatTheRunHasSaidAndTheJournalGoesOn) {
+TEST_F(PostgresJournal, ACommitMovesTheLogIntoRowsAndTheJournalContinues) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t run = begin(*store_, thread_1, "run_1", held, user_turn("m1", "Hi"));
     say(run, 1, {delta(1), delta(2)}, held);
@@ -192,7 +192,7 @@ TEST_F(PostgresJournal, ATurnMakesRowsOfWhatTheRunHasSaidAndTheJournalGoesOn) {
     EXPECT_EQ(log_of(*open(), run).size(), 5U) << "also for another gateway";
 }
 
-TEST_F(PostgresJournal, WhoTakesARunOverHasWhatItsGatewayHasShown) {
+TEST_F(PostgresJournal, ATakenOverRunHasAllThatItsGatewayHasShown) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t run = begin(*store_, thread_1, "run_1", held);
     say(run, 1, {delta(1), delta(2)}, held);
@@ -229,7 +229,7 @@ TEST_F(PostgresJournal, ALongRunGetsRowsFromTimeToTime) {
 }
 
 // A server that lags behind takes over: what the gateway has acknowledged is written once more.
-TEST_F(PostgresJournal, WhatTheServerHasLostOfTheJournalIsWrittenAgain) {
+TEST_F(PostgresJournal, LostJournalEntriesAreWrittenAgain) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const lease_ptr other_held = get(store_->acquire(thread_2, "run_2"));
     const std::int64_t run = begin(*store_, thread_1, "run_1", held);
@@ -284,7 +284,7 @@ TEST_F(PostgresJournal, ALogThatHasLostARowOfTheJournalIsGone) {
     EXPECT_EQ(failure_of(other->read_log(run, 0, 10)), errc::run_expired) << "also from rows";
 }
 
-TEST_F(PostgresJournal, ARunThatIsGivenUpHasAllThatWasShown) {
+TEST_F(PostgresJournal, AnAbandonedRunHasAllThatWasShown) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t run = begin(*store_, thread_1, "run_1", held);
     say(run, 1, {delta(1)}, held);
@@ -318,7 +318,7 @@ TEST_F(PostgresJournal, ARunThatIsGivenUpHasAllThatWasShown) {
     EXPECT_EQ(log_of(*other, run), (std::vector<std::string>{delta(1), delta(2)}));
 }
 
-TEST_F(PostgresJournal, AGatewayTakesOverARunThatItHasGivenUpItself) {
+TEST_F(PostgresJournal, AGatewayTakesOverARunThatItAbandonedItself) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t run = begin(*store_, thread_1, "run_1", held);
     say(run, 1, {delta(1), delta(2)}, held);

@@ -99,7 +99,7 @@ TEST_P(PostgresUnready, ACallWaitsForAServerThatNeedsTime) {
     EXPECT_EQ(sql("SELECT at < clock_timestamp() FROM public.ready"), "t");
 }
 
-TEST_F(PostgresOutages, ACallGoesOnOnANewConnectionWhenItsOwnIsSilent) {
+TEST_F(PostgresOutages, ACallContinuesOnANewConnectionWhenItsOwnIsSilent) {
     postgres_settings given = settings_through_proxy();
     given.store_wait = 7s;
     const auto store = make_postgres_store(given);

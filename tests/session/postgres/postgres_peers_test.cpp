@@ -95,7 +95,7 @@ TEST_F(PostgresPeers, AnAddressIsKnownUnderTheNextNumberToo) {
     EXPECT_EQ(get(second_->find_gateway(now))->secret, "secret 1");
 }
 
-TEST_F(PostgresPeers, WhatWaitsWithOneThatIsGoneIsClaimedOnce) {
+TEST_F(PostgresPeers, RequestsQueuedAtADeadGatewayAreClaimedOnce) {
     begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
     const auto enqueue = [&](store& at, std::string run_id) {
         queued_request request;
@@ -126,7 +126,7 @@ TEST_F(PostgresPeers, WhatWaitsWithOneThatIsGoneIsClaimedOnce) {
         << "it has not learned of its own claim";
 }
 
-TEST_F(PostgresPeers, WhatWaitsWithOneThatEndsIsLeftToTheOthers) {
+TEST_F(PostgresPeers, RequestsQueuedAtAnEndingGatewayAreLeftToTheOthers) {
     begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
     queued_request request;
     request.run_id = "run_2";
@@ -138,7 +138,7 @@ TEST_F(PostgresPeers, WhatWaitsWithOneThatEndsIsLeftToTheOthers) {
     EXPECT_EQ(get(second_->claim_queued({}, 9)).size(), 1U);
 }
 
-TEST_F(PostgresPeers, WhatOneLeavesIsClaimedByAnother) {
+TEST_F(PostgresPeers, ALeftRequestIsClaimedByAnother) {
     begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
     queued_request request;
     request.run_id = "run_2";
@@ -153,7 +153,7 @@ TEST_F(PostgresPeers, WhatOneLeavesIsClaimedByAnother) {
     EXPECT_EQ(get(second_->claim_queued({}, 9)).size(), 1U);
 }
 
-TEST_F(PostgresPeers, WhatAClientSendsAgainIsTakenOverByOne) {
+TEST_F(PostgresPeers, ARepeatedQueuedRequestIsTakenOverByOneGateway) {
     begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
     queued_request request;
     request.run_id = "run_2";
@@ -251,7 +251,7 @@ TEST_F(PostgresPeers, AClaimThatFailsHoldsNoThread) {
     EXPECT_EQ(get(second_->claim_orphans(10)).size(), 2U);
 }
 
-TEST_F(PostgresPeers, OfManyThatAcquireOneWins) {
+TEST_F(PostgresPeers, IfManyAcquireOneWins) {
     std::atomic<int> winners = 0;
     asio::thread_pool pool(4);
     for (int i = 0; i < 40; ++i) {

@@ -31,7 +31,7 @@ protected:
     }
 };
 
-TEST_F(PostgresStore, KeepsWhatItWasGivenWhenItIsOpenedAgain) {
+TEST_F(PostgresStore, KeepsItsDataWhenItIsOpenedAgain) {
     std::int64_t number = 0;
     {
         const auto store = open();
@@ -68,7 +68,7 @@ TEST_F(PostgresStore, KeepsIdsThatAreNotText) {
     EXPECT_EQ(get(store->list(test::query_of(odd.principal))).threads.at(0).key, odd);
 }
 
-TEST_F(PostgresStore, TextIsNoSql) {
+TEST_F(PostgresStore, TextIsNotSql) {
     const auto store = open();
     const thread_key evil{"'; DROP SCHEMA agui CASCADE; --", "$1' \\"};
     begin(*store, evil, "run_1'); SELECT 1; --", nullptr, user_turn("'", "'$$"));
@@ -330,7 +330,7 @@ TEST_F(PostgresStore, RefusesEntriesThatDoNotFollow) {
     );
 }
 
-TEST_F(PostgresStore, ALogGoesOnAfterItsLastDurableEntry) {
+TEST_F(PostgresStore, ALogContinuesAfterItsLastDurableEntry) {
     const auto store = open();
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
     const std::int64_t healthy = begin(*store, thread_1, "run_2", nullptr);
@@ -373,7 +373,7 @@ TEST_F(PostgresStore, ALogGoesOnAfterItsLastDurableEntry) {
     EXPECT_EQ(get(store->read_log(healthy, 0, 10)).size(), 1U);
 }
 
-TEST_F(PostgresStore, ACommitTakesWhatWasAppendedBefore) {
+TEST_F(PostgresStore, ACommitIncludesEarlierEntries) {
     const auto store = open();
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
     const auto observer = std::make_shared<recording_observer>();

@@ -72,7 +72,7 @@ TEST_F(PostgresUpkeep, LogsWaitForTheEndOfTheirDay) {
     EXPECT_EQ(sql("SELECT count(*) FROM agui.runs WHERE log = 'dropped'"), "2");
 }
 
-TEST_F(PostgresUpkeep, OfADayThatStaysLogsAreDroppedOneByOne) {
+TEST_F(PostgresUpkeep, LogsOfADayThatStaysAreDroppedOneByOne) {
     const std::int64_t early = ended_run(1, a_day + 1000);
     const std::int64_t late = ended_run(1, 5 * a_day);
 

@@ -123,7 +123,7 @@ TEST_F(JournalFormat, AnyDamagedBitCostsTheRunThatItBelongsToAndNoOther) {
     }
 }
 
-TEST_F(JournalFormat, WhatWasBeingWrittenIsNotThere) {
+TEST_F(JournalFormat, AnUnfinishedWriteIsNotThere) {
     add_some();
     const std::size_t last = places_[4];
     // A process that is killed leaves whole pages: here the last record begins before the end of

@@ -99,7 +99,7 @@ TEST_F(Journal, TakesNothingWithoutAFile) {
     EXPECT_EQ(sequences(), sequences_t{1});
 }
 
-TEST_F(Journal, GoesOnInTheNextFileAndRemovesThoseBefore) {
+TEST_F(Journal, ContinuesInTheNextFileAndRemovesEarlierOnes) {
     journal subject = make();
     add_file(subject, 1);
     const std::string bytes(1000, 'x');
@@ -160,7 +160,7 @@ TEST_F(Journal, AWriteThatFailsLeavesNothingAndLaterOnesAreTaken) {
     EXPECT_EQ(sequences(), (sequences_t{1, 2, 3}));
 }
 
-TEST_F(Journal, WithoutRoomAtTheEndOfWhatIsAllocatedAWriteFails) {
+TEST_F(Journal, AWriteFailsIfTheAllocatedSpaceIsFull) {
     journal subject = make(std::size_t{8} << 20U);
     add_file(subject, 1);
     const std::string chunk(100'000, 'x');
@@ -223,7 +223,7 @@ TEST_F(Journal, ASyncThatFailedIsNotMadeUpForByTheNext) {
     EXPECT_NO_THROW(subject.sync());
 }
 
-TEST_F(Journal, SyncsWhatWasWrittenSinceThen) {
+TEST_F(Journal, SyncsOnlyAfterAWrite) {
     journal subject = make();
     add_file(subject, 1);
     int syncs = 0;
@@ -248,7 +248,7 @@ TEST_F(Journal, IsReadableByItsOwnerOnly) {
     EXPECT_EQ(found.st_mode & 0777U, 0600U);
 }
 
-TEST_F(Journal, DoesNotTakeAFileThatIsThere) {
+TEST_F(Journal, DoesNotOverwriteAFile) {
     std::ofstream(journal::name_of(path(), 1)) << "something else";
     journal subject = make();
     EXPECT_THROW(subject.make_file(1), std::system_error);

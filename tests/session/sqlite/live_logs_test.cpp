@@ -91,7 +91,7 @@ TEST_F(LiveLogs, AreReadAsTheyWereAppended) {
     EXPECT_EQ(left_of(2), read(2));
 }
 
-TEST_F(LiveLogs, RefuseWhatDoesNotContinueALog) {
+TEST_F(LiveLogs, RefuseEntriesThatDoNotContinueALog) {
     EXPECT_EQ(append(1, 1, {"a"}), outcome::refused) << "it has not begun";
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 2, {"b"}), outcome::refused) << "a gap";
@@ -105,7 +105,7 @@ TEST_F(LiveLogs, RefuseWhatDoesNotContinueALog) {
     EXPECT_EQ(left_of(1), strings{"a"});
 }
 
-TEST_F(LiveLogs, WhatCannotBeWrittenIsNotThere) {
+TEST_F(LiveLogs, EntriesThatCannotBeWrittenAreNotThere) {
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 1, {delta(1)}), outcome::written);
     subject_.open(2, 0);
@@ -122,7 +122,7 @@ TEST_F(LiveLogs, WhatCannotBeWrittenIsNotThere) {
     EXPECT_EQ(left_of(1), read(1));
 }
 
-TEST_F(LiveLogs, WhatIsGatheredStaysUntilRowsHoldIt) {
+TEST_F(LiveLogs, GatheredEntriesStayUntilRowsHoldThem) {
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 1, {delta(1), delta(2)}), outcome::written);
     const chunk_list* gathered = subject_.gather(1);
@@ -146,7 +146,7 @@ TEST_F(LiveLogs, WhatIsGatheredStaysUntilRowsHoldIt) {
     EXPECT_EQ(left_of(1).size(), 4U) << "the journal is only appended to";
 }
 
-TEST_F(LiveLogs, ACommitOfEntriesIsWhereTheLogGoesOn) {
+TEST_F(LiveLogs, TheLogContinuesAfterACommitOfEntries) {
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 1, {"a"}), outcome::written);
     (void)subject_.gather(1);

@@ -36,7 +36,7 @@ protected:
     }
 };
 
-TEST_F(SqliteAttempts, TakeAnEighthOfWhatLogsMayTake) {
+TEST_F(SqliteAttempts, TakeAnEighthOfTheSizeOfLogs) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject);
     for (int i = 0; i < 100; ++i) {

@@ -177,7 +177,7 @@ TEST_F(SqliteJournal, WithTheFileOfAnotherStoreActiveRunsAreNotServed) {
     EXPECT_EQ(log_failure(*after, number), errc::run_expired);
 }
 
-TEST_F(SqliteJournal, WhatAnotherStoreHasLeftIsNotRead) {
+TEST_F(SqliteJournal, FilesOfAnotherStoreAreNotRead) {
     {
         const std::unique_ptr<store> subject = open();
         append(*subject, begin(*subject, thread_1, "run_1"), 1, 10);
@@ -292,7 +292,7 @@ TEST_F(SqliteJournal, ARunThatHasEndedLosesNothingWithItsRecords) {
     EXPECT_TRUE(log().lines().empty());
 }
 
-TEST_F(SqliteJournal, WhatIsDamagedAndInRowsAlreadyIsNoLoss) {
+TEST_F(SqliteJournal, DamagedEntriesThatAreInRowsAreNoLoss) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");
     append(*subject, number, 1, 10);
@@ -426,7 +426,7 @@ TEST_F(SqliteLongLogs, ADamagedRowIsAHoleInItsRunOnly) {
     EXPECT_EQ(get(subject->read_log(two_, 0, 1000)).size(), entries_of_each);
 }
 
-TEST_F(SqliteLongLogs, OfRemovedThreadsAndDroppedLogsNothingIsLeft) {
+TEST_F(SqliteLongLogs, NothingIsLeftOfRemovedThreadsAndDroppedLogs) {
     {
         const std::unique_ptr<store> subject = open();
         write_much(*subject);
@@ -528,7 +528,7 @@ TEST_F(SqliteJournal, LogsWithoutRowsDoNotKeepTheOthers) {
     EXPECT_EQ(log_failure(*subject, last), errc::run_expired);
 }
 
-TEST_F(SqliteJournal, ARunThatBecomesActiveAgainGoesOn) {
+TEST_F(SqliteJournal, ARunThatBecomesActiveAgainContinues) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");
     append(*subject, number, 1, 3);
@@ -581,7 +581,7 @@ TEST_F(SqliteLongLogs, LoseNothingWhenKilledAtAnyStep) {
 }
 
 // A run that goes on while its rows are written, and is asked for twice.
-TEST_F(SqliteJournal, WhatIsSaidWhileRowsAreWrittenIsKept) {
+TEST_F(SqliteJournal, EntriesAppendedWhileRowsAreWrittenAreKept) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");
     const std::string text(20'000, 'x');

@@ -82,7 +82,7 @@ protected:
     }
 };
 
-TEST_F(SqliteQueue, IsThereAfterTheStoreWasClosed) {
+TEST_F(SqliteQueue, SurvivesAClosedStore) {
     std::int64_t last = 0;
     {
         const std::unique_ptr<store> subject = open();
@@ -105,7 +105,7 @@ TEST_F(SqliteQueue, IsThereAfterTheStoreWasClosed) {
     EXPECT_GT(enqueue(*emptied, "run_2"), last);
 }
 
-TEST_F(SqliteQueue, IsThereAfterAKill) {
+TEST_F(SqliteQueue, SurvivesAKill) {
     const std::unique_ptr<store> subject = open();
     begin_run(*subject, thread_1, run_of("run_1"));
     enqueue(*subject, "run_2");

@@ -86,7 +86,7 @@ TEST_F(SqliteRemoval, EachStepIsBounded) {
 
 #ifdef AGUI_FAILPOINTS
 
-TEST_F(SqliteRemoval, GoesOnAfterAKill) {
+TEST_F(SqliteRemoval, ContinuesAfterAKill) {
     const std::unique_ptr<store> subject = open();
     make_thread(*subject, thread_1, 1000);
     int copies = 0;

@@ -81,7 +81,7 @@ TEST_F(SqliteSlices, AShortReadDoesNotWaitForALongOne) {
     EXPECT_LT(slices_before_short, slices) << "the long read was over first";
 }
 
-TEST_F(SqliteSlices, WhatIsWrittenInBetweenIsNotInIt) {
+TEST_F(SqliteSlices, AWriteBetweenSlicesIsNotRead) {
     boost::asio::thread_pool others(1); // Outlives the store, whose thread lets go of it last.
     const std::unique_ptr<store> subject = open();
     make_thread(*subject, thread_1, 100);

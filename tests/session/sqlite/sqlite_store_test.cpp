@@ -53,7 +53,7 @@ TEST_F(SqliteStore, KeepsItsSigningKey) {
     EXPECT_EQ(open()->signing_key(), key);
 }
 
-TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
+TEST_F(SqliteStore, ARunThatNoLongerHoldsItsThreadIsAnOrphan) {
     const std::unique_ptr<store> subject = open();
     const lease_ptr held = get(subject->acquire(thread_1, "run_1"));
     begin(*subject, thread_1, "run_1");
@@ -69,7 +69,7 @@ TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
     EXPECT_EQ(test::orphans_of(*subject).size(), 2U);
 }
 
-TEST_F(SqliteStore, CloseWritesWhatIsQueued) {
+TEST_F(SqliteStore, CloseWritesQueuedJobs) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");
     const auto observer = std::make_shared<recording_observer>();

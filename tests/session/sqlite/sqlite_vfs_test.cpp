@@ -125,7 +125,7 @@ TEST_F(SqliteVfs, ACommitThatRewritesItsOwnFramesIsWhole) {
     expect_rows(401);
 }
 
-TEST_F(SqliteVfs, WhatIsReadBackWasWrittenBefore) {
+TEST_F(SqliteVfs, ReadsBackWrittenBytes) {
     for (const bool keep : {false, true}) {
         transaction change(db());
         insert(0, 1000);

@@ -54,7 +54,7 @@ TEST(ThreadCache, ChangesWithTheTransaction) {
     EXPECT_FALSE(cache.find(1, 7)) << "something was missed";
 }
 
-TEST(ThreadCache, DropsWhatWasNotUsedForLongest) {
+TEST(ThreadCache, DropsTheLeastRecentlyUsed) {
     thread_cache cache(10'000);
     for (std::int64_t thread = 1; thread <= 3; ++thread) {
         cache.keep(thread, record_of(1, 2000));
@@ -105,7 +105,7 @@ protected:
     }
 };
 
-TEST_F(CachedThreads, AreWhatTheTablesHold) {
+TEST_F(CachedThreads, EqualTheTables) {
     const std::unique_ptr<store> subject = open();
     get(subject->begin(thread_1, run_of("run_1"), user_turn("m0", "Hello")));
     (void)get(subject->load(thread_1)); // From here on it is kept.

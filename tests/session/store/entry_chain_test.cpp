@@ -54,7 +54,7 @@ void expect_same(const log_entry& left, const log_entry& right) {
     EXPECT_EQ(left.variants, right.variants);
 }
 
-TEST(EntryChain, GivesBackWhatWasEncoded) {
+TEST(EntryChain, ReturnsTheEncodedEntries) {
     const std::vector<log_entry> given = conversation();
     for (const auto how : {entry_chain::sharing::once, entry_chain::sharing::twice}) {
         const std::string bytes = encoded(given, entry_chain(how));
@@ -95,7 +95,7 @@ TEST(EntryChain, ADeltaTakesItsTextAndAFewBytes) {
     EXPECT_LE(two.size() - one.size(), 10U);
 }
 
-TEST(EntryChain, WhoHasDecodedGoesOnEncoding) {
+TEST(EntryChain, ADecodedChainCanBeExtended) {
     const std::vector<log_entry> given = conversation();
     entry_chain writer;
     std::string whole;
@@ -142,7 +142,7 @@ TEST(EntryChain, AfterARestartAnEntryIsReadWithoutThoseBefore) {
     EXPECT_FALSE(entry_chain().decode(2, rest, read));
 }
 
-TEST(EntryChain, BytesThatAreNoEntriesAreRefused) {
+TEST(EntryChain, BytesThatAreNotEntriesAreRefused) {
     const std::string bytes = encoded({{1, delta("Hello"), "variants"}});
     log_entry read;
 

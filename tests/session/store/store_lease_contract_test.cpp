@@ -45,7 +45,7 @@ TEST_P(StoreContract, OnlyTheHolderReleases) {
     EXPECT_FALSE(first->is_lost()) << "it was given back before another could have it";
 }
 
-TEST_P(StoreContract, SaysWhoHoldsAThread) {
+TEST_P(StoreContract, NamesTheHolderOfAThread) {
     EXPECT_FALSE(get(subject().holder(thread_1)));
     const lease_ptr held = acquire(thread_1, "run_1");
     EXPECT_EQ(get(subject().holder(thread_1))->run_number, 0);
@@ -61,7 +61,7 @@ TEST_P(StoreContract, SaysWhoHoldsAThread) {
     EXPECT_TRUE(holder->is_here);
 }
 
-TEST_P(StoreContract, WhatTheServerHoldsItselfIsNobodysRun) {
+TEST_P(StoreContract, ALeaseOfTheServerItselfHasNoRun) {
     get(subject().begin(thread_1, run_of("run_0"), {}));
     const lease_ptr held = acquire(thread_1, "");
 
@@ -78,7 +78,7 @@ TEST_P(StoreContract, WhatTheServerHoldsItselfIsNobodysRun) {
 }
 
 // Once the thread may be another's, nothing of its former holder is written.
-TEST_P(StoreContract, RefusesWhatComesWithAnOldLease) {
+TEST_P(StoreContract, RefusesWritesWithAnOldLease) {
     const lease_ptr first = acquire(thread_1, "run_1");
     const std::int64_t number =
         get(subject().begin(thread_1, run_of("run_1"), {}, std::nullopt, first)).number;

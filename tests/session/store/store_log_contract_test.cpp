@@ -50,7 +50,7 @@ TEST_P(StoreContract, SaysThatTheLogOfAnUnknownRunIsGone) {
     EXPECT_EQ(entries.error().code, errc::run_expired);
 }
 
-TEST_P(StoreContract, ARunThatHoldsItsThreadIsNoOrphan) {
+TEST_P(StoreContract, ARunThatHoldsItsThreadIsNotAnOrphan) {
     const lease_ptr held = acquire(thread_1, "run_1");
     get(subject().begin(thread_1, run_of("run_1"), {}, std::nullopt, held));
 

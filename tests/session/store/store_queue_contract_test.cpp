@@ -210,7 +210,7 @@ TEST_P(StoreQueue, RefusesAnIdempotencyKeyThatTheThreadOrItsQueueHas) {
     EXPECT_EQ(ids_of(thread_1), (strings{"run_2", "run_3"}));
 }
 
-TEST_P(StoreQueue, SaysWhatIsWrongBeforeThatItIsFull) {
+TEST_P(StoreQueue, ReportsAnInvalidRequestBeforeAFullQueue) {
     begin(thread_1, "run_1");
     EXPECT_EQ(
         enqueue_failure(thread_1, request_of("run_1"), {.requests = 0, .bytes = 0}),
@@ -245,7 +245,7 @@ TEST_P(StoreQueue, ANumberIsNotUsedAgain) {
     }
 }
 
-TEST_P(StoreQueue, DoesNotBelongToWhoHoldsTheThread) {
+TEST_P(StoreQueue, IsIndependentOfTheLeaseHolder) {
     const lease_ptr held = acquire(thread_1, "run_1");
     begin(thread_1, "run_1");
 
@@ -310,7 +310,7 @@ TEST_P(StoreQueue, ARunTakesRequestsAndAnswersTheirRuns) {
     EXPECT_EQ(get(subject().latest_run(thread_1))->run_id, "run_2");
 }
 
-TEST_P(StoreQueue, ARunThatTookRequestsGoesOnLikeAnyOther) {
+TEST_P(StoreQueue, ARunThatTookRequestsContinuesLikeAnyOther) {
     begin(thread_1, "run_1", user_turn("m0", "hi"));
     changes takes = user_turn("m1", "more", 1);
     takes.dequeued.push_back(enqueue(thread_1, request_of("run_2")));
@@ -335,7 +335,7 @@ TEST_P(StoreQueue, ARunThatTookRequestsGoesOnLikeAnyOther) {
     }
 }
 
-TEST_P(StoreQueue, AnAnsweredRunKeepsWhoAnsweredIt) {
+TEST_P(StoreQueue, AnAnsweredRunKeepsTheRunThatAnsweredIt) {
     begin(thread_1, "run_1");
     changes takes;
     takes.dequeued.push_back(enqueue(thread_1, request_of("run_2")));
@@ -354,7 +354,7 @@ TEST_P(StoreQueue, AnAnsweredRunKeepsWhoAnsweredIt) {
     EXPECT_EQ(changed->answered_by, "run_2");
 }
 
-TEST_P(StoreQueue, AnAnsweredRunHasNoLogAndIsNoOrphan) {
+TEST_P(StoreQueue, AnAnsweredRunHasNoLogAndIsNotAnOrphan) {
     begin(thread_1, "run_1");
     changes takes;
     takes.dequeued.push_back(enqueue(thread_1, request_of("run_2")));
@@ -406,7 +406,7 @@ TEST_P(StoreQueue, ARunCannotAnswerAnIdThatTheThreadHas) {
     EXPECT_EQ(get(subject().find_run(thread_1, "run_1"))->answered_by, "");
 }
 
-TEST_P(StoreQueue, ARunThatTakesWhatIsNotQueuedStoresNothing) {
+TEST_P(StoreQueue, ARunThatTakesAnUnqueuedRequestStoresNothing) {
     begin(thread_1, "run_1");
     const std::int64_t first = enqueue(thread_1, request_of("run_2"));
     const std::int64_t second = enqueue(thread_1, request_of("run_3"));
@@ -462,7 +462,7 @@ TEST_P(StoreQueue, IsRemovedWithItsThread) {
     EXPECT_EQ(ids_of(thread_1), strings{"run_2"});
 }
 
-TEST_P(StoreQueue, TakesWhatManyQueueAtOnce) {
+TEST_P(StoreQueue, AcceptsConcurrentRequests) {
     begin(thread_1, "run_1");
     std::atomic<int> queued = 0;
     std::atomic<int> full = 0;

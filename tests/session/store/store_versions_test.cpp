@@ -50,7 +50,7 @@ TEST_P(StoreVersions, ARunBeginsOnlyOnTheThreadThatWasSeen) {
     EXPECT_NE(get(subject().begin(thread_1, run_of("run_3"), {})).number, 0) << "nothing is asked";
 }
 
-TEST_P(StoreVersions, CountWhatTheConversationIs) {
+TEST_P(StoreVersions, ChangeOnlyWithTheConversation) {
     begin(thread_1, "run_1", user_turn("m1", "Hello"));
     const std::uint64_t before = version();
 
@@ -82,7 +82,7 @@ TEST_P(StoreVersions, CountWhatTheConversationIs) {
     }
 }
 
-TEST_P(StoreVersions, OfARemovedThreadAreNotUsedAgain) {
+TEST_P(StoreVersions, AreNotReusedAfterARemoval) {
     begin(thread_1, "run_1", user_turn("m1", "Hello"));
     const std::uint64_t seen = version();
     EXPECT_TRUE(get(subject().remove(thread_1)));

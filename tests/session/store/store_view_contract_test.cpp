@@ -18,7 +18,7 @@ TEST_P(StoreContract, LooksUpTheRunOrElseItsThread) {
     EXPECT_EQ(unknown.thread.value().nodes.size(), 1U);
 }
 
-TEST_P(StoreContract, ShowsWhatAThreadIsWithoutItsMessages) {
+TEST_P(StoreContract, ShowsAThreadWithoutItsMessages) {
     EXPECT_FALSE(get(subject().summary(thread_1)));
     changes first = user_turn("m1", "Hello");
     first.title = "A title";
@@ -144,7 +144,7 @@ TEST_P(StoreContract, CountsTheDocumentsOfAThread) {
 
 #ifdef AGUI_VERIFY_EVENTS
 
-TEST_P(StoreContract, PendingCallsCostWhatTheirMessagesTake) {
+TEST_P(StoreContract, PendingCallsCostTheSizeOfTheirMessages) {
     const auto work_of = [&](const thread_key& key, std::size_t calls) {
         changes change = user_turn("m1", std::string(1U << 10U, 'x'));
         std::vector<tool_call> made;
@@ -177,7 +177,7 @@ TEST_P(StoreContract, PendingCallsCostWhatTheirMessagesTake) {
     EXPECT_LE(static_cast<double>(twice), 2.3 * static_cast<double>(once)) << once;
 }
 
-TEST_P(StoreContract, BranchesCostWhatTheThreadHas) {
+TEST_P(StoreContract, BranchesCostTheSizeOfTheThread) {
     const auto work_of = [&](const thread_key& key, std::uint32_t size) {
         changes change;
         for (std::uint32_t i = 0; i < size; ++i) { // A path,

@@ -63,7 +63,7 @@ TEST_F(AguiTranslator, ClosesReasoningBeforeText) {
     );
 }
 
-TEST_F(AguiTranslator, ReopensReasoningThatGoesOnAfterText) {
+TEST_F(AguiTranslator, ReopensReasoningThatContinuesAfterText) {
     start();
     reasoning("th", "hm");
     text("m1", "Yes");

@@ -223,7 +223,7 @@ TEST_F(AguiTranslator, TheResultOfAnEarlierRunsCallHasNoRole) {
 
 // ---- A stream that was broken off --------------------------------------------------------------
 
-TEST_F(AguiTranslator, GoesOnWithAStreamThatWasBrokenOff) {
+TEST_F(AguiTranslator, ContinuesAStreamThatWasInterrupted) {
     constexpr std::string_view begun[] = {
         R"({"type":"RUN_STARTED","timestamp":1,"threadId":"t","runId":"r","protocolVersion":"1.1"})",
         R"({"type":"REASONING_START","timestamp":2,"messageId":"m1"})",

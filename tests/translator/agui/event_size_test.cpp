@@ -69,7 +69,7 @@ TEST_F(EventSize, LongArgumentsToo) {
     EXPECT_EQ(joined_deltas(), long_text());
 }
 
-TEST_F(EventSize, ASnapshotLinksToWhatDoesNotFitInEveryProjection) {
+TEST_F(EventSize, ASnapshotLinksToLargePartsInEveryProjection) {
     std::vector<session::message> messages(3);
     for (std::size_t i = 0; i < messages.size(); ++i) {
         messages[i].id = std::to_string(i);

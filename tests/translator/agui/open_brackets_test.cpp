@@ -52,7 +52,7 @@ TEST(OpenBrackets, AnEndIsOfItsOwnKindAndId) {
     );
 }
 
-TEST(OpenBrackets, PassesOverWhatIsNoEvent) {
+TEST(OpenBrackets, SkipsInvalidEvents) {
     EXPECT_THAT(open_after({"", "{\"type\":", "not json", "[1]", "{\"type\":7}", "{}"}), IsEmpty());
 }
 

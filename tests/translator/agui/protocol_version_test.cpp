@@ -37,7 +37,7 @@ TEST(ProtocolVersion, RefusesOtherMajors) {
     }
 }
 
-TEST(ProtocolVersion, TreatsWhatItCannotReadAsNewer) {
+TEST(ProtocolVersion, TreatsUnparsableVersionsAsNewer) {
     for (const std::string_view declared :
          {"", "1", "1.", ".1", "1.0.0", "v1.0", " 1.0", "1.0 ", "2.x", "-1.0", "one.zero"}) {
         SCOPED_TRACE(declared);

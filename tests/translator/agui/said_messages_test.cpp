@@ -34,7 +34,7 @@ TEST(SaidMessages, AreRebuiltFromTheirDeltas) {
     EXPECT_EQ(session::text_of(messages[1].content), "Look");
 }
 
-TEST(SaidMessages, ACallThatIsBegunAgainGoesOn) {
+TEST(SaidMessages, ACallThatIsReopenedContinues) {
     const auto messages = said_in({
         R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})",
         R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":"})",
@@ -50,7 +50,7 @@ TEST(SaidMessages, ACallThatIsBegunAgainGoesOn) {
     EXPECT_EQ(messages[0].tool_calls[0].arguments, R"({"a":1})");
 }
 
-TEST(SaidMessages, PassesOverWhatIsNoEventOrOfNoCall) {
+TEST(SaidMessages, SkipsInvalidEventsAndUnknownCalls) {
     EXPECT_TRUE(said_in({
                             "",
                             "{\"type\":",

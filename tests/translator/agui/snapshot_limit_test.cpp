@@ -71,7 +71,7 @@ TEST(SnapshotLimit, TheOldestPartsBecomeLinksAsFarAsIsNecessary) {
     EXPECT_EQ(url_at(messages, 2), std::string(4000, 'C'));
 }
 
-TEST(SnapshotLimit, WithoutLinksATextSaysWhatIsLeftOut) {
+TEST(SnapshotLimit, WithoutLinksATextNamesThePartsLeftOut) {
     json::array messages{user("1", json::array{photo(4000, 'A')})};
 
     limit_messages(messages, 1000, {});
@@ -169,7 +169,7 @@ TEST(SnapshotLimit, WhateverTheMessagesHoldTheyFit) {
     }
 }
 
-TEST(SnapshotLimit, WhereTheMessagesThemselvesAreTooManyTheOldestGo) {
+TEST(SnapshotLimit, IfThereAreTooManyMessagesTheOldestGo) {
     json::array messages;
     for (int i = 0; i < 100; ++i) {
         messages.push_back(user(std::to_string(i), "hello"));
@@ -196,7 +196,7 @@ TEST(SnapshotLimit, APhotoInAnyFormOfDataUrlBecomesALink) {
 }
 
 // What a client sends back after that is what the thread holds.
-TEST(SnapshotLimit, WhatIsLeftOutIsRecognisedWhenItComesBack) {
+TEST(SnapshotLimit, APartLeftOutIsRecognisedWhenItComesBack) {
     session::thread_record thread;
     thread.key.thread_id = "t";
     session::changes change;

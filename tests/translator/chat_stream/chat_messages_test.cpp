@@ -209,7 +209,7 @@ TEST(ChatMessages, ACallIsRequestedAndThenHasItsArguments) {
     );
 }
 
-TEST(ChatMessages, ArgumentsThatAreNoObjectAreShownAsText) {
+TEST(ChatMessages, ArgumentsThatAreNotAnObjectAreShownAsText) {
     const std::map<std::string, std::string> cases = {
         {"", "{}"},
         {"loudly", R"("loudly")"},
@@ -407,7 +407,7 @@ TEST(ChatMessages, AFailedRunEndsWithAnError) {
 const std::string run_cancelled =
     R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"cancelled"}})";
 
-TEST(ChatMessages, AStopByTheUserIsNoError) {
+TEST(ChatMessages, AStopByTheUserIsNotAnError) {
     for (const chat_mode mode : {chat_mode::incremental, chat_mode::full}) {
         const lines got = frames(
             mode, {call("START", "c", R"(,"toolCallName":"f")"),
@@ -449,7 +449,7 @@ TEST(ChatMessages, ALogOfAnEarlierVersionIsRead) {
     EXPECT_THAT(tools.back(), HasSubstr(R"("error":"no")"));
 }
 
-TEST(ChatMessages, WhatIsLeftOpenIsCompleteAtTheEnd) {
+TEST(ChatMessages, OpenContentIsCompleteAtTheEnd) {
     const lines got = frames(
         chat_mode::full,
         {custom("agui-gateway.tool.started", R"({"toolCallId":"c","toolCallName":"f"})"),
@@ -563,7 +563,7 @@ TEST(ChatMessages, ASnapshotThatEndsOtherwiseSaysNothing) {
     }
 }
 
-TEST(ChatMessages, WhatSaysNothingToAChatChangesNothing) {
+TEST(ChatMessages, EventsWithoutMeaningForAChatChangeNothing) {
     EXPECT_THAT(
         frames(
             chat_mode::full,
@@ -585,7 +585,7 @@ TEST(ChatMessages, NothingFollowsTheEnd) {
     );
 }
 
-TEST(ChatMessages, OfALongConversationOnlyTheLastMessageIsRead) {
+TEST(ChatMessages, OnlyTheLastMessageOfALongConversationIsRead) {
     std::string messages = R"({"id":"u","role":"user","content":"],\"}"},{"a":[[{"b":","}]]})";
     for (int i = 0; i < 10'000; ++i) {
         messages += R"(,{"id":"u","role":"user","content":["x",{"y":"\\"}]})";

@@ -144,7 +144,7 @@ TEST(ChatRequest, ARepeatMayHaveOtherIdsAndAnotherMode) {
     EXPECT_NE(canonical(""), canonical(R"(,"model":"x")"));
 }
 
-TEST(ChatRequest, NamesWhatIsWrong) {
+TEST(ChatRequest, NamesTheInvalidMember) {
     const std::string long_id(600, 'x');
     const std::vector<std::pair<std::string, std::string>> cases = {
         {"[]", ""},

@@ -194,7 +194,7 @@ lines joined(const lines& events) {
     return out;
 }
 
-TEST(ChatRuns, ForAnyRunTheIncrementalFramesAddUpToTheLastFullOne) {
+TEST(ChatRuns, TheIncrementalFramesOfAnyRunAddUpToTheLastFullOne) {
     std::size_t with_tools = 0;
     std::size_t with_replaced = 0;
     for (unsigned seed = 0; seed < 1000; ++seed) {

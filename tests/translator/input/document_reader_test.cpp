@@ -61,7 +61,7 @@ std::string some_json(std::mt19937& random, int depth, std::mt19937& order) {
     return text + (kind == 2 ? "]" : "}");
 }
 
-TEST(DocumentReader, BuildsWhatBoostBuilds) {
+TEST(DocumentReader, BuildsTheSameValuesAsBoost) {
     for (std::mt19937::result_type seed = 1; seed <= 500; ++seed) {
         std::mt19937 random(seed);
         std::mt19937 order(seed);
@@ -130,7 +130,7 @@ TEST(DocumentReader, RefusesNumbersThatNoDoubleHolds) {
     EXPECT_EQ(path_of("{\"n\":" + std::string(300, '9') + "}"), "accepted");
 }
 
-TEST(DocumentReader, BuildsOnlyWhatIsWantedAndChecksTheRest) {
+TEST(DocumentReader, BuildsOnlyWantedMembersAndChecksTheRest) {
     constexpr std::array<std::string_view, 2> built{"a", "c"};
     document_rules rules;
     rules.built = built;

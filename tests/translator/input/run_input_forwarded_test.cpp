@@ -29,7 +29,7 @@ TEST(RunInputTools, TakeAbsentDescriptionsAndParameters) {
     EXPECT_THAT(input.notes, IsEmpty());
 }
 
-TEST(RunInputTools, IgnoreASchemaThatIsNoObject) {
+TEST(RunInputTools, IgnoreASchemaThatIsNotAnObject) {
     const run_input input = read_with(R"("tools":[{"name":"a","parameters":true}])");
 
     EXPECT_TRUE(input.tools->front().parameters.is_null());

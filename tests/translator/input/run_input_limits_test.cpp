@@ -21,7 +21,7 @@ TEST(RunInputLimits, BoundMessagesAndTools) {
     EXPECT_EQ(path_of_failure(R"("tools":[{"name":"a"}])", limits), "accepted");
 }
 
-TEST(RunInputLimits, BoundTheMembersOfWhatTheProtocolDefines) {
+TEST(RunInputLimits, BoundTheMembersOfProtocolObjects) {
     std::string many = R"("m":0)";
     for (int i = 0; i < 1024; ++i) {
         many += ",\"m" + std::to_string(i) + "\":0";
@@ -52,7 +52,7 @@ TEST(RunInputLimits, BoundTheMembersOfWhatTheProtocolDefines) {
     EXPECT_EQ(path(R"("context":[{"value":"v",MANY}])"), "context[0]");
 }
 
-TEST(RunInputLimits, TakeAnyNumberOfMembersOfWhatBelongsToUsers) {
+TEST(RunInputLimits, AllowAnyNumberOfMembersInUserData) {
     std::string many = R"({"m":0)";
     for (int i = 0; i < 5000; ++i) {
         many += ",\"m" + std::to_string(i) + "\":0";

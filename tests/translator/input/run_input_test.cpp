@@ -18,7 +18,7 @@ TEST(RunInput, ReadsTheMinimum) {
     EXPECT_THAT(input.notes, IsEmpty());
 }
 
-TEST(RunInput, ReadsWhatTheOfficialClientSends) {
+TEST(RunInput, ReadsRequestsOfTheOfficialClient) {
     const run_input input = read(
         R"({"threadId":"t","runId":"r","protocolVersion":"1.0","state":{"n":null},
         "messages":[{"id":"u1","role":"user","content":"hi"}],
@@ -106,7 +106,7 @@ TEST(RunInput, RefusesAnotherMajorVersion) {
     EXPECT_EQ(input.error().code, errc::unsupported_protocol_version);
 }
 
-TEST(RunInput, RefusesWhatIsNoJson) {
+TEST(RunInput, RefusesInvalidJson) {
     const std::string deep = request(R"("state":)" + std::string(70, '[') + std::string(70, ']'));
     for (const std::string& body :
          {std::string(), std::string("{"), std::string("{} x"), request("\"state\":\"\xC3\x28\""),
