@@ -8,6 +8,7 @@
 #include "runner/openai/openai_body.hpp"
 #include "runner/openai/openai_fields.hpp"
 #include "runner/openai/openai_message_reader.hpp"
+#include "runner/openai/repeated_chunk.hpp"
 #include "session/base/heavy_work.hpp"
 
 #include <boost/json/array.hpp>
@@ -86,6 +87,8 @@ struct openai_decoder::state final : openai_body::reader {
     bool end_marker = false;               ///< `[DONE]`, or the end of a whole answer.
     bool whole_answer = false; ///< The body is an object that holds the message, not its deltas.
     bool torn = false;         ///< The current chunk was cut in the middle of a character.
+    bool only_text = false;    ///< The current chunk did nothing but add a text.
+    repeated_chunk repeated;
     bool ended = false; ///< The body has ended. An event that comes later lacked its empty line.
     std::string unknown_reason;
     bool usage_at_end = false; ///< Usage came with the finish_reason or after it.
@@ -305,8 +308,19 @@ void openai_decoder::state::chunk_text(std::string_view text) {
         waiting.emplace_back(text);
         return;
     }
+    if (const std::string_view added = repeated.text_in(text); !added.empty()) {
+        answered = true;
+        ++chunks;
+        message.read_text(added);
+        check_message();
+        return;
+    }
     const parsed_json read = parse_json_scratch(text);
+    only_text = false;
     chunk_of(read.value, read.torn);
+    if (only_text) {
+        repeated.learn(text);
+    }
 }
 
 void openai_decoder::state::chunk_of(const json::value* value, bool is_torn) {
@@ -347,6 +361,7 @@ void openai_decoder::state::chunk(const json::value& value) {
                 choice(each.get_object());
             }
         }
+        only_text = only_text && list->size() == 1;
     }
     count(object_of(use));
     if (const json::object* const of_groq = object_of(groq)) {
@@ -362,6 +377,7 @@ void openai_decoder::state::count(const json::object* source) {
     if (!read) {
         return;
     }
+    only_text = false;
     if (usage) {
         keep_counts(*read, *usage);
     }
@@ -381,6 +397,7 @@ void openai_decoder::state::choice(const json::object& value) {
     const json::object* inner_use = nullptr;
     if (object_of(part) != nullptr) {
         inner_use = message.read(part->get_object(), false, torn);
+        only_text = message.was_only_text() && text_of(native).empty() && text_of(end).empty();
     } else if (object_of(whole_message) != nullptr) {
         whole_answer = whole_answer || body.has_objects();
         inner_use = message.read(whole_message->get_object(), true, torn);

@@ -8,9 +8,11 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -37,6 +39,15 @@ const json::object* kept_object(const json::value* member) noexcept {
 json::value in_utf8(const json::value& torn) {
     result<json::value> whole = parse_json(to_utf8(json::serialize(torn)));
     return whole ? std::move(*whole) : json::value();
+}
+
+/// True if none of the members says anything. Some servers send all of them in every delta.
+bool are_empty(std::initializer_list<const json::value*> members) noexcept {
+    return std::ranges::all_of(members, [](const json::value* member) {
+        return member == nullptr || member->is_null() ||
+               (member->is_string() && member->get_string().empty()) ||
+               (member->is_array() && member->get_array().empty());
+    });
 }
 
 /// The text of a part's member: a string, or a list of strings and of parts with text.
@@ -81,6 +92,11 @@ openai_message_reader::read(const json::object& value, bool whole_message, bool 
     const auto
         [content_name, plain_name, text_name, thinking_name, text, refusal, tool_calls,
          function_call, blocks, extra, usage] = members_of(value, names);
+    was_only_text_ = !whole_message && !torn && !text_of(text).empty() &&
+                     are_empty(
+                         {content_name, plain_name, text_name, thinking_name, refusal, tool_calls,
+                          function_call, blocks, extra, usage}
+                     );
     const bool repeats_text = whole_message && said_;
     const bool repeats_calls = whole_message && calls_.any();
     if (!whole_message || !thought_) {
@@ -116,6 +132,11 @@ openai_message_reader::read(const json::object& value, bool whole_message, bool 
         tool_call({{"index", 0}, {"function", *function}}, std::nullopt);
     }
     return object_of(usage);
+}
+
+void openai_message_reader::read_text(std::string_view text) {
+    torn_ = false;
+    say(text);
 }
 
 /// Reads reasoning under one of its several names; servers that send two send the same text in

@@ -37,6 +37,10 @@ public:
     /// holds, or null.
     const boost::json::object*
     read(const boost::json::object& value, bool whole_message, bool torn);
+    /// True if the last delta did nothing but add a text, and would do the same again with another.
+    [[nodiscard]] bool was_only_text() const noexcept { return was_only_text_; }
+    /// Reads a delta that holds only this text, which is UTF-8.
+    void read_text(std::string_view text);
 
     /// Ends the text and passes on its held-back rest.
     void end_text();
@@ -77,6 +81,7 @@ private:
     tool_call_assembler calls_;
     std::string_view problem_;
     bool torn_ = false;
+    bool was_only_text_ = false;
     bool said_ = false;
     bool spoken_ = false; ///< Some text that is not blank came.
     bool thought_ = false;
