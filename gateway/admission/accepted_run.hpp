@@ -42,11 +42,12 @@ struct accepted_run {
         bool is_thread_read = false;
         memory_share thread_memory; ///< Memory of `thread` until the run has begun.
         std::unique_ptr<run_registry::arrival> arrival;
-        std::unique_ptr<run_registry::turn> key_turn; ///< Null without an idempotency key.
-        std::unique_ptr<run_registry::turn> id_turn;
-        /// The thread's turn, held until the run has begun. Null unless new messages supersede
+        /// Null without an idempotency key.
+        std::unique_ptr<run_registry::key_lock> idempotency_lock;
+        std::unique_ptr<run_registry::key_lock> id_lock; ///< The runId's.
+        /// The thread's lock, held until the run has begun. Null unless new messages supersede
         /// active runs: otherwise requests for one thread need not begin in order.
-        std::unique_ptr<run_registry::turn> thread_turn;
+        std::unique_ptr<run_registry::key_lock> thread_lock;
         std::unique_ptr<run_registry::admission> admission;
         /// The lease of the thread, once acquired. Code that fails afterwards must release it.
         session::lease_ptr held;
@@ -58,7 +59,7 @@ struct accepted_run {
         std::optional<session::queued_request> queued;
         /// Held with `queued`, so that no run takes the queued request unnoticed. Null once the
         /// request waits.
-        std::unique_ptr<run_registry::turn> queue_turn;
+        std::unique_ptr<run_registry::key_lock> queue_lock;
         /// The store's queue of the thread held other requests.
         bool others_queued = false;
         /// Gateway number of the other process in which the first of them waits; 0 if there is none

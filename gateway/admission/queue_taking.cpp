@@ -20,7 +20,7 @@ boost::asio::awaitable<result<void>> queue_taking::take() {
         co_return result<void>();
     }
     // Held until the run is active, because the taken messages leave the queue only then.
-    turn_ = co_await core_.registry.take_turn(request_.place, "queue");
+    queue_lock_ = co_await core_.registry.lock_key(request_.place, "queue");
     own_messages_ = request_.waiting ? 0 : request_.what.input.messages.size();
     co_return co_await take_messages();
 }
@@ -99,7 +99,7 @@ queue_taking::leave_out_begun(std::vector<session::queued_request>& queued) {
 }
 
 boost::asio::awaitable<result<void>> queue_taking::take_again() {
-    if (!turn_) {
+    if (!queue_lock_) {
         co_return result<void>();
     }
     co_return co_await take_messages();

@@ -51,7 +51,8 @@ private:
     accepted_run::admitted& request_;
     run_core& core_;
     session::store& store_;
-    std::unique_ptr<run_registry::turn> turn_; ///< Null if nothing is taken from the queue.
+    /// Null if nothing is taken from the queue.
+    std::unique_ptr<run_registry::key_lock> queue_lock_;
     /// Number of the request's messages that are not from the queue.
     std::size_t own_messages_ = 0;
     std::vector<session::queued_request> taken_; ///< In order.

@@ -75,12 +75,12 @@ take_over(const accepted_run::admitted& request, const session::queued_request& 
 }
 
 // Looks in the thread's stored queue for this request, or others, left by another process. If this
-// request is there, no run takes its messages until it waits (queue_turn).
+// request is there, no run takes its messages until it waits (queue_lock).
 boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& request) {
     run_registry& registry = request.core->registry;
     const std::string& key = request.what.idempotency_key;
     for (bool found_by_key = false;;) {
-        request.queue_turn = co_await registry.take_turn(request.place, "queue");
+        request.queue_lock = co_await registry.lock_key(request.place, "queue");
         auto queued = co_await request.core->store_of(request.place).queued(request.place.thread);
         if (!queued) {
             co_return queued.error();
@@ -93,7 +93,7 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
         if (own == queued->end()) {
             request.others_queued = !queued->empty();
             request.queue_gateway = queued->empty() ? 0 : elsewhere(request, queued->front());
-            request.queue_turn.reset();
+            request.queue_lock.reset();
             co_return result<void>();
         }
         const bool by_key = own->run_id != request.what.input.run_id;
@@ -112,21 +112,21 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
                 co_return taken.error();
             }
             if (!*taken) {
-                request.queue_turn.reset();
+                request.queue_lock.reset();
                 continue;
             }
             request.queued = std::move(*own);
             co_return result<void>();
         }
         // The request continues under the id with which it was queued, so that stops reach it. It
-        // releases one turn before it takes the next, because others may take them in another
+        // releases one lock before it takes the next, because others may take them in another
         // order.
         found_by_key = true;
-        request.queue_turn.reset();
-        request.id_turn.reset();
+        request.queue_lock.reset();
+        request.id_lock.reset();
         request.what.input.run_id = own->run_id;
         request.arrival = registry.arrive(request.place, own->run_id, request.what.received);
-        request.id_turn = co_await registry.take_turn(request.place, "run " + own->run_id);
+        request.id_lock = co_await registry.lock_key(request.place, "run " + own->run_id);
     }
 }
 
@@ -219,12 +219,12 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     request.digest = request.what.digest.empty() ? input_digest(input.canonical)
                                                  : std::move(request.what.digest);
     std::string().swap(input.canonical);
-    // The key's turn comes first, then the runId's: a fixed order prevents deadlocks.
+    // The idempotency key's lock comes first, then the runId's: a fixed order prevents deadlocks.
     if (!request.what.idempotency_key.empty()) {
-        request.key_turn =
-            co_await core->registry.take_turn(request.place, "key " + request.what.idempotency_key);
+        request.idempotency_lock =
+            co_await core->registry.lock_key(request.place, "key " + request.what.idempotency_key);
     }
-    request.id_turn = co_await core->registry.take_turn(request.place, "run " + input.run_id);
+    request.id_lock = co_await core->registry.lock_key(request.place, "run " + input.run_id);
     check_failpoint("admission.turn_taken");
     auto repeated = co_await find_repeated(request);
     check_failpoint("admission.looked_up");

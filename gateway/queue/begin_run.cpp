@@ -33,9 +33,9 @@ begin_admitted(std::unique_ptr<accepted_run::admitted>& to_begin, std::shared_pt
     }
     if (core.settings.supersede_active) {
         // Requests proceed in order of arrival, so that an older message does not stop the run of a
-        // newer one. The turn is held until the run has begun, because only then the next message
+        // newer one. The lock is held until the run has begun, because only then the next message
         // can stop it.
-        request.thread_turn = co_await core.registry.take_turn(request.place, "thread");
+        request.thread_lock = co_await core.registry.lock_key(request.place, "thread");
     }
     if (!has_thread) {
         const auto taken = co_await take_thread(request);

@@ -34,11 +34,11 @@ requested_run requested_by(const session::left_request& left, unix_ms shared_now
     return what;
 }
 
-// Takes the queue's turn and reads the stored request. Returns false if a run has taken it, it was
+// Locks the queue and reads the stored request. Returns false if a run has taken it, it was
 // withdrawn, or the store fails.
 boost::asio::awaitable<bool> is_still_queued(accepted_run::admitted& request) {
     run_core& core = *request.core;
-    request.queue_turn = co_await core.registry.take_turn(request.place, "queue");
+    request.queue_lock = co_await core.registry.lock_key(request.place, "queue");
     auto queued = co_await core.store_of(request.place).queued(request.place.thread);
     if (!queued) {
         co_return false;
@@ -53,7 +53,7 @@ boost::asio::awaitable<bool> is_still_queued(accepted_run::admitted& request) {
     co_return true;
 }
 
-// Takes the turns in the same order as a request from a client. Returns false if the request cannot
+// Takes the locks in the same order as a request from a client. Returns false if the request cannot
 // be answered here.
 boost::asio::awaitable<bool> wait_here(
     std::shared_ptr<run_core> core, std::unique_ptr<run_registry::admission> admission,
@@ -82,9 +82,9 @@ boost::asio::awaitable<bool> wait_here(
     const std::string run_id = left.request.run_id;
     request.arrival = core->registry.arrive(request.place, run_id, request.what.received);
     if (const std::string& key = request.what.idempotency_key; !key.empty()) {
-        request.key_turn = co_await core->registry.take_turn(request.place, "key " + key);
+        request.idempotency_lock = co_await core->registry.lock_key(request.place, "key " + key);
     }
-    request.id_turn = co_await core->registry.take_turn(request.place, "run " + run_id);
+    request.id_lock = co_await core->registry.lock_key(request.place, "run " + run_id);
     check_failpoint("queue.picked_up");
     if (core->queue.find(request.place, run_id) || !co_await is_still_queued(request)) {
         co_return true; // Its client has sent it again to this process, or a run has taken it.
@@ -120,7 +120,7 @@ boost::asio::awaitable<void> pick_up_queued(std::shared_ptr<run_core> core) {
         }
         const std::int64_t number = left->front().request.number;
         core->queue.begin_pick_up(number);
-        // Concurrently, because a request with the same id may hold its turn for long.
+        // Concurrently, because a request with the same id may hold its lock for long.
         boost::asio::co_spawn(
             executor, wait_here(core, std::move(*admission), std::move(left->front())),
             [core, number](const std::exception_ptr& thrown, bool can_be_answered) {

@@ -479,7 +479,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
         waiting->number = request->queued->number;
     }
     core.queue.add(waiting);
-    request->queue_turn.reset();
+    request->queue_lock.reset();
     // Undone unless the request will wait.
     struct registration {
         ~registration() {
@@ -502,8 +502,8 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     check_failpoint("queue.stored");
     // From here on repeats find it. Its run reads the thread again when it begins.
     request->waiting = waiting;
-    request->key_turn.reset();
-    request->id_turn.reset();
+    request->idempotency_lock.reset();
+    request->id_lock.reset();
     request->thread.reset();
     request->is_thread_read = false;
     request->what.input.messages.clear();

@@ -60,7 +60,7 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
             co_return taken.error();
         }
         // In this process, no other request has this runId at the same time
-        // (run_registry::take_turn).
+        // (run_registry::lock_key).
         if (taken.error().active_run_id == run_id) {
             co_return session::run_id_taken();
         }

@@ -425,8 +425,8 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
     std::int64_t gateway
 ) {
     // One at a time, so that all share one stream.
-    const auto turn =
-        co_await core.registry.take_turn(place, "follow " + std::to_string(run.number));
+    const auto lock =
+        co_await core.registry.lock_key(place, "follow " + std::to_string(run.number));
     if (auto shared = core.registry.find_shared_log(run.number); shared && run.number != 0) {
         co_return shared;
     }

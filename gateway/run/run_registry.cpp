@@ -289,14 +289,14 @@ void run_registry::end_admission() {
     }
 }
 
-boost::asio::awaitable<std::unique_ptr<run_registry::turn>>
-run_registry::take_turn(conversation_key place, std::string run_id) {
-    run_name name{std::move(place), std::move(run_id)};
+boost::asio::awaitable<std::unique_ptr<run_registry::key_lock>>
+run_registry::lock_key(conversation_key place, std::string key) {
+    key_name name{std::move(place), std::move(key)};
     for (;;) {
         std::shared_ptr<completion_event> other;
         {
             const std::lock_guard lock(mutex_);
-            auto& holder = turns_[name];
+            auto& holder = key_locks_[name];
             if (!holder) {
                 holder = std::make_shared<completion_event>();
                 break;
@@ -305,16 +305,16 @@ run_registry::take_turn(conversation_key place, std::string run_id) {
         }
         co_await other->wait();
     }
-    co_return std::make_unique<turn>(*this, std::move(name));
+    co_return std::make_unique<key_lock>(*this, std::move(name));
 }
 
-void run_registry::end_turn(const run_name& name) {
+void run_registry::unlock_key(const key_name& name) {
     std::shared_ptr<completion_event> event;
     {
         const std::lock_guard lock(mutex_);
-        const auto found = turns_.find(name);
+        const auto found = key_locks_.find(name);
         event = std::move(found->second);
-        turns_.erase(found);
+        key_locks_.erase(found);
     }
     event->set();
 }

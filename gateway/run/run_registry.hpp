@@ -100,12 +100,12 @@ public:
     /// Fails with errc::draining or errc::overloaded.
     [[nodiscard]] result<std::unique_ptr<admission>> admit();
 
-    /// While it exists, blocks other requests with the same name in a conversation.
-    class turn;
-    /// Requests with the same name (a runId or an idempotency key) pass one at a time, so that of
-    /// several repeats one starts the run and the others find it.
-    [[nodiscard]] boost::asio::awaitable<std::unique_ptr<turn>>
-    take_turn(conversation_key place, std::string run_id);
+    /// Holds a key of a conversation (a runId or an idempotency key, among others) while it exists.
+    class key_lock;
+    /// Returns once no other request holds the key, so that of several repeats one starts the run
+    /// and the others find it.
+    [[nodiscard]] boost::asio::awaitable<std::unique_ptr<key_lock>>
+    lock_key(conversation_key place, std::string key);
 
     /// While it exists, wakes its owner when something happens in a conversation: a run has ended
     /// or lost its last reader, a request that held the thread has ended without a run, or a stop
@@ -130,6 +130,7 @@ public:
 
 private:
     using run_name = std::pair<conversation_key, std::string>;
+    using key_name = std::pair<conversation_key, std::string>;
     using detached_list = std::list<std::shared_ptr<live_run>>;
 
     struct kept_log {
@@ -155,7 +156,7 @@ private:
 
     void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
     void end_admission();
-    void end_turn(const run_name& name);
+    void unlock_key(const key_name& name);
     void forget_detached(const live_run* run) AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
@@ -182,7 +183,7 @@ private:
     std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_ AGUI_GUARDED_BY(mutex_);
     std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_ AGUI_GUARDED_BY(mutex_);
     gateway::early_stops early_stops_ AGUI_GUARDED_BY(mutex_);
-    std::map<run_name, std::shared_ptr<completion_event>> turns_ AGUI_GUARDED_BY(mutex_);
+    std::map<key_name, std::shared_ptr<completion_event>> key_locks_ AGUI_GUARDED_BY(mutex_);
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_ AGUI_GUARDED_BY(mutex_
     );
     std::size_t admissions_ AGUI_GUARDED_BY(mutex_) = 0;
@@ -251,16 +252,16 @@ private:
     run_registry& owner_;
 };
 
-class run_registry::turn {
+class run_registry::key_lock {
 public:
-    turn(run_registry& owner, run_name name) : owner_(owner), name_(std::move(name)) {}
-    ~turn() { owner_.end_turn(name_); }
-    turn(const turn&) = delete;
-    turn& operator=(const turn&) = delete;
+    key_lock(run_registry& owner, key_name name) : owner_(owner), name_(std::move(name)) {}
+    ~key_lock() { owner_.unlock_key(name_); }
+    key_lock(const key_lock&) = delete;
+    key_lock& operator=(const key_lock&) = delete;
 
 private:
     run_registry& owner_;
-    run_name name_;
+    key_name name_;
 };
 
 class run_registry::watch {

@@ -84,8 +84,8 @@ boost::asio::awaitable<result<found_run>>
 find_any(run_core& core, const thread_key& key, const std::string& run_id) {
     for (const bool ephemeral : {false, true}) {
         const conversation_key place{key, ephemeral};
-        // Takes the turn of the run, which may be stored but not active while it is just beginning.
-        const auto turn = co_await core.registry.take_turn(place, "run " + run_id);
+        // Locks the runId, because the run may be stored but not active while it is just beginning.
+        const auto lock = co_await core.registry.lock_key(place, "run " + run_id);
         auto known = co_await find_run(core, place, run_id);
         if (!known) {
             co_return known.error();
@@ -275,8 +275,8 @@ boost::asio::awaitable<std::shared_ptr<event_log>>
 run_service::find_here(thread_key key, std::string run_id, std::int64_t run_number) {
     const std::shared_ptr<run_core> core = core_;
     const conversation_key place{std::move(key), false};
-    // Takes the run's turn, because a run that is just beginning is in neither place.
-    const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
+    // Locks the runId, because a run that is just beginning is neither active nor queued.
+    const auto lock = co_await core->registry.lock_key(place, "run " + run_id);
     if (const auto live = core->registry.active(place); live && live->record().run_id == run_id) {
         const bool is_meant = run_number == 0 || live->record().number == run_number;
         co_return is_meant ? live->log() : nullptr;
@@ -357,9 +357,9 @@ run_service::wait_for_end(thread_key key, std::string run_id) {
         }
         std::shared_ptr<live_run> run;
         {
-            // With its turn, because a run that is just beginning may be in the store, but not
-            // active.
-            const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
+            // With the runId locked, because a run that is just beginning may be in the store, but
+            // not active.
+            const auto lock = co_await core->registry.lock_key(place, "run " + run_id);
             run = core->registry.active(place);
         }
         if (run && run->record().run_id == run_id) {
