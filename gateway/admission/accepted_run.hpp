@@ -36,7 +36,7 @@ struct accepted_run {
         std::vector<session::tool_call> unanswered;
         const agent_entry* agent = nullptr;
         std::string digest;
-        conversation_key place;
+        conversation_key conversation;
         /// The thread when the request arrived. Empty if it did not exist or was not read.
         std::optional<session::thread_record> thread;
         bool is_thread_read = false;

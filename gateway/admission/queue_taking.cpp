@@ -13,14 +13,14 @@
 namespace agui::gateway {
 
 queue_taking::queue_taking(accepted_run::admitted& request)
-    : request_(request), core_(*request.core), store_(core_.store_of(request.place)) {}
+    : request_(request), core_(*request.core), store_(core_.store_of(request.conversation)) {}
 
 boost::asio::awaitable<result<void>> queue_taking::take() {
     if (!request_.waiting && !may_take_abandoned()) {
         co_return result<void>();
     }
     // Held until the run is active, because the taken messages leave the queue only then.
-    queue_lock_ = co_await core_.registry.lock_key(request_.place, "queue");
+    queue_lock_ = co_await core_.registry.lock_key(request_.conversation, "queue");
     own_messages_ = request_.waiting ? 0 : request_.what.input.messages.size();
     co_return co_await take_messages();
 }
@@ -32,10 +32,10 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
         input.messages.begin() + static_cast<std::ptrdiff_t>(own_messages_), input.messages.end()
     );
     if (request_.pass) {
-        core_.queue.put_back(request_.place, *request_.pass);
+        core_.queue.put_back(request_.conversation, *request_.pass);
         request_.pass.reset();
     }
-    auto queued = co_await store_.queued(request_.place.thread);
+    auto queued = co_await store_.queued(request_.conversation.thread);
     if (!queued) {
         co_return queued.error();
     }
@@ -52,7 +52,7 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
         co_return left_out.error();
     }
     run_queue::taken taken = core_.queue.take(
-        request_.place, input.run_id, request_.agent->settings.id, std::move(*queued)
+        request_.conversation, input.run_id, request_.agent->settings.id, std::move(*queued)
     );
     request_.pass = std::move(taken.pass);
     taken_ = std::move(taken.requests);
@@ -81,7 +81,7 @@ queue_taking::leave_out_begun(std::vector<session::queued_request>& queued) {
             ++each;
             continue;
         }
-        const auto begun = co_await store_.find_run(request_.place.thread, each->run_id);
+        const auto begun = co_await store_.find_run(request_.conversation.thread, each->run_id);
         if (!begun) {
             co_return begun.error();
         }
@@ -89,7 +89,7 @@ queue_taking::leave_out_begun(std::vector<session::queued_request>& queued) {
             ++each;
             continue;
         }
-        const auto removed = co_await store_.withdraw(request_.place.thread, each->number);
+        const auto removed = co_await store_.withdraw(request_.conversation.thread, each->number);
         if (!removed) {
             co_return removed.error();
         }
@@ -107,8 +107,8 @@ boost::asio::awaitable<result<void>> queue_taking::take_again() {
 
 bool queue_taking::may_take_abandoned() const {
     const std::vector<session::message>& messages = request_.what.input.messages;
-    if (!request_.others_queued || core_.queue.is_awaited(request_.place) || messages.empty() ||
-        messages.back().role != session::role::tool || !request_.thread) {
+    if (!request_.others_queued || core_.queue.is_awaited(request_.conversation) ||
+        messages.empty() || messages.back().role != session::role::tool || !request_.thread) {
         return false;
     }
     std::set<std::string_view> answered;

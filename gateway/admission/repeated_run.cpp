@@ -24,16 +24,17 @@ read_repeated(const accepted_run::admitted& request, const std::shared_ptr<event
     run_core& core = *request.core;
     pass_failpoint("begin.repeated");
     std::string run_id = request.what.input.run_id;
-    auto known = co_await find_run(core, request.place, run_id);
+    auto known = co_await find_run(core, request.conversation, run_id);
     const bool by_key = known && !known->has_value() && !request.what.idempotency_key.empty();
     if (by_key) {
-        auto named = co_await core.store_of(request.place)
-                         .find_run_by_key(request.place.thread, request.what.idempotency_key);
+        auto named =
+            co_await core.store_of(request.conversation)
+                .find_run_by_key(request.conversation.thread, request.what.idempotency_key);
         if (!named) {
             co_return named.error();
         }
         if (named->has_value()) {
-            known = co_await find_run(core, request.place, std::move((*named)->run_id));
+            known = co_await find_run(core, request.conversation, std::move((*named)->run_id));
         }
     }
     if (!known) {
@@ -49,7 +50,7 @@ read_repeated(const accepted_run::admitted& request, const std::shared_ptr<event
         first.record.agent_id != request.agent->settings.id) {
         co_return used_otherwise(by_key);
     }
-    co_return co_await follow_run(core, request.place, first.record, first.gateway, log);
+    co_return co_await follow_run(core, request.conversation, first.record, first.gateway, log);
 }
 
 } // namespace agui::gateway

@@ -50,16 +50,16 @@ std::shared_ptr<waiting_run> find_waiting(const accepted_run::admitted& request)
     if (!core.settings.queue) {
         return nullptr;
     }
-    if (auto found = core.queue.find(request.place, request.what.input.run_id)) {
+    if (auto found = core.queue.find(request.conversation, request.what.input.run_id)) {
         return found;
     }
-    return key.empty() ? nullptr : core.queue.find_by_key(request.place, key);
+    return key.empty() ? nullptr : core.queue.find_by_key(request.conversation, key);
 }
 
 // The gateway number of the other process in which it waits; 0 if there is none.
 std::int64_t
 elsewhere(const accepted_run::admitted& request, const session::queued_request& waits) {
-    const session::store& store = request.core->store_of(request.place);
+    const session::store& store = request.core->store_of(request.conversation);
     return waits.gateway == store.gateway_number() ? 0 : waits.gateway;
 }
 
@@ -67,7 +67,7 @@ elsewhere(const accepted_run::admitted& request, const session::queued_request& 
 // it. Returns false if the queued request has changed since it was read.
 boost::asio::awaitable<result<bool>>
 take_over(const accepted_run::admitted& request, const session::queued_request& own) {
-    session::store& store = request.core->store_of(request.place);
+    session::store& store = request.core->store_of(request.conversation);
     if (own.gateway == store.gateway_number()) {
         co_return true;
     }
@@ -80,8 +80,9 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
     run_registry& registry = request.core->registry;
     const std::string& key = request.what.idempotency_key;
     for (bool found_by_key = false;;) {
-        request.queue_lock = co_await registry.lock_key(request.place, "queue");
-        auto queued = co_await request.core->store_of(request.place).queued(request.place.thread);
+        request.queue_lock = co_await registry.lock_key(request.conversation, "queue");
+        auto queued = co_await request.core->store_of(request.conversation)
+                          .queued(request.conversation.thread);
         if (!queued) {
             co_return queued.error();
         }
@@ -125,8 +126,8 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
         request.queue_lock.reset();
         request.id_lock.reset();
         request.what.input.run_id = own->run_id;
-        request.arrival = registry.arrive(request.place, own->run_id, request.what.received);
-        request.id_lock = co_await registry.lock_key(request.place, "run " + own->run_id);
+        request.arrival = registry.arrive(request.conversation, own->run_id, request.what.received);
+        request.id_lock = co_await registry.lock_key(request.conversation, "run " + own->run_id);
     }
 }
 
@@ -135,7 +136,7 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
 boost::asio::awaitable<result<std::optional<repeated_run>>>
 find_repeated(accepted_run::admitted& request) {
     run_core& core = *request.core;
-    session::store& store = core.store_of(request.place);
+    session::store& store = core.store_of(request.conversation);
     const std::string& run_id = request.what.input.run_id;
     const std::string& key = request.what.idempotency_key;
     // Checked in the order in which a request moves from one place to the next.
@@ -152,10 +153,10 @@ find_repeated(accepted_run::admitted& request) {
             co_return std::optional<repeated_run>();
         }
     }
-    const auto live = core.registry.active(request.place);
+    const auto live = core.registry.active(request.conversation);
     bool is_known = live && live->record().run_id == run_id;
     if (!is_known) {
-        auto seen = co_await store.look_up(request.place.thread, run_id);
+        auto seen = co_await store.look_up(request.conversation.thread, run_id);
         if (!seen) {
             co_return seen.error();
         }
@@ -169,7 +170,7 @@ find_repeated(accepted_run::admitted& request) {
     std::string repeated_id = is_known ? run_id : std::string();
     const bool by_key = !is_known && !key.empty();
     if (by_key) {
-        auto named = co_await store.find_run_by_key(request.place.thread, key);
+        auto named = co_await store.find_run_by_key(request.conversation.thread, key);
         if (!named) {
             co_return named.error();
         }
@@ -178,7 +179,7 @@ find_repeated(accepted_run::admitted& request) {
     if (repeated_id.empty()) {
         co_return std::optional<repeated_run>();
     }
-    auto known = co_await find_run(core, request.place, std::move(repeated_id));
+    auto known = co_await find_run(core, request.conversation, std::move(repeated_id));
     if (!known) {
         co_return known.error();
     }
@@ -212,19 +213,21 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     request.agent = agent;
     translator::run_input& input = request.what.input;
     request.unanswered = session::calls_without_result(input.messages);
-    request.place = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
+    request.conversation = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
     // From here on stops reach the request; earlier ones were kept for it.
-    request.arrival = core->registry.arrive(request.place, input.run_id, request.what.received);
+    request.arrival =
+        core->registry.arrive(request.conversation, input.run_id, request.what.received);
     check_failpoint("admission.arrived");
     request.digest = request.what.digest.empty() ? input_digest(input.canonical)
                                                  : std::move(request.what.digest);
     std::string().swap(input.canonical);
     // The idempotency key's lock comes first, then the runId's: a fixed order prevents deadlocks.
     if (!request.what.idempotency_key.empty()) {
-        request.idempotency_lock =
-            co_await core->registry.lock_key(request.place, "key " + request.what.idempotency_key);
+        request.idempotency_lock = co_await core->registry.lock_key(
+            request.conversation, "key " + request.what.idempotency_key
+        );
     }
-    request.id_lock = co_await core->registry.lock_key(request.place, "run " + input.run_id);
+    request.id_lock = co_await core->registry.lock_key(request.conversation, "run " + input.run_id);
     check_failpoint("admission.turn_taken");
     auto repeated = co_await find_repeated(request);
     check_failpoint("admission.looked_up");
@@ -237,7 +240,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
             first.record.agent_id != agent->settings.id) {
             co_return used_otherwise((*repeated)->by_key);
         }
-        auto log = co_await log_of(*core, request.place, first);
+        auto log = co_await log_of(*core, request.conversation, first);
         if (!log) {
             co_return log.error();
         }
@@ -249,7 +252,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     }
     request.admission = std::move(*admitted);
     accepted.log = live_run::make_log(
-        request.executor, core->store_of(request.place), core->settings.relaxed_durability,
+        request.executor, core->store_of(request.conversation), core->settings.relaxed_durability,
         core->services.memory
     );
     accepted.run_id = input.run_id; // For a request in the queue, it is known only here.

@@ -43,7 +43,7 @@ public:
     run_beginning(accepted_run::admitted& request, std::shared_ptr<event_log> log)
         : request_(request),
           core_(*request.core),
-          store_(core_.store_of(request.place)),
+          store_(core_.store_of(request.conversation)),
           log_(std::move(log)),
           queue_(request),
           has_tools_(request.what.input.tools.has_value()),
@@ -52,7 +52,7 @@ public:
     boost::asio::awaitable<result<std::shared_ptr<live_run>>> begin() {
         check_failpoint("admission.thread_taken");
         const bool recovered =
-            co_await core_.orphans.recover_held(store_, request_.place, request_.held);
+            co_await core_.orphans.recover_held(store_, request_.conversation, request_.held);
         check_failpoint("admission.settled");
         if (!recovered) {
             co_return failure{
@@ -109,7 +109,7 @@ public:
 
 private:
     boost::asio::awaitable<result<void>> load() {
-        auto loaded = co_await store_.load(request_.place.thread);
+        auto loaded = co_await store_.load(request_.conversation.thread);
         if (!loaded) {
             co_return loaded.error();
         }
@@ -120,7 +120,7 @@ private:
     // The attachments that the request's messages name, each once.
     boost::asio::awaitable<result<void>> read_attachments() {
         session::thread_record none;
-        none.key = request_.place.thread;
+        none.key = request_.conversation.thread;
         const session::thread_record& thread = request_.thread ? *request_.thread : none;
         auto looking = [&] {
             return session::missing_parts(
@@ -167,7 +167,7 @@ private:
         record = record_of(request_, request_.waiting ? request_.waiting->record.started_at : now_);
         queue_.add_to(plan_.change, now_);
         const auto begun = co_await store_.begin(
-            request_.place.thread, record, plan_.change, thread_.version, request_.held
+            request_.conversation.thread, record, plan_.change, thread_.version, request_.held
         );
         if (!begun) {
             co_return begun.error();
@@ -185,7 +185,7 @@ private:
     // May run on a thread of heavy_work.
     result<void> plan() {
         thread_ = session::thread_record();
-        thread_.key = request_.place.thread;
+        thread_.key = request_.conversation.thread;
         if (request_.thread) {
             thread_ = std::move(*request_.thread);
         }
@@ -271,7 +271,7 @@ private:
         const std::vector<session::message> missing =
             session::missing_results(thread_, request_.unanswered);
         runner::run_request run;
-        run.key = request_.place.thread;
+        run.key = request_.conversation.thread;
         run.run_id = input.run_id;
         chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
         run.agent = std::move(agent.settings);
@@ -306,12 +306,12 @@ private:
 };
 
 boost::asio::awaitable<void> end_pass_after(
-    std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<queue_pass> pass,
+    std::shared_ptr<run_core> core, conversation_key conversation, std::shared_ptr<queue_pass> pass,
     std::shared_ptr<live_run> run
 ) {
     co_await run->ended().wait();
     core->queue.end_pass(*pass, std::nullopt);
-    core->registry.wake(place);
+    core->registry.wake(conversation);
 }
 
 } // namespace
@@ -344,41 +344,44 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
     if (thrown || !begun) {
         // The start of the run may have been stored nevertheless.
         if (thrown || begun.error().code == errc::store_unavailable) {
-            core.orphans.add(request.place);
+            core.orphans.add(request.conversation);
         }
-        core.store_of(request.place).release(request.held);
+        core.store_of(request.conversation).release(request.held);
     }
     if (core.settings.queue) {
-        core.registry.wake(request.place); // From here on messages can be stored for the thread.
+        // From here on messages can be stored for the thread.
+        core.registry.wake(request.conversation);
     }
     if (request.pass && !thrown && begun) {
         boost::asio::co_spawn(
-            request.executor, end_pass_after(request.core, request.place, request.pass, *begun),
+            request.executor,
+            end_pass_after(request.core, request.conversation, request.pass, *begun),
             boost::asio::detached
         );
     } else if (request.pass) {
         if (request.waiting && !thrown && begun.error().code == errc::lease_lost) {
             // No request is refused for a lost lease: all continue to wait.
-            core.queue.put_back(request.place, *request.pass);
+            core.queue.put_back(request.conversation, *request.pass);
             request.pass.reset();
             co_return begun;
         }
         // Messages that can never succeed leave the queue, so that later ones are answered.
         if (!thrown && !may_succeed_later(begun.error().code)) {
             for (const std::int64_t number : request.pass->numbers) {
-                (void)co_await core.store_of(request.place).withdraw(request.place.thread, number);
+                (void)co_await core.store_of(request.conversation)
+                    .withdraw(request.conversation.thread, number);
             }
             core.services.log.log(
                 log_level::warning,
                 "the queued messages of a thread cannot be answered: withdrawing them",
-                {{"thread", request.place.thread.thread_id}, {"run", request.pass->run_id}}
+                {{"thread", request.conversation.thread.thread_id}, {"run", request.pass->run_id}}
             );
         }
         core.queue.end_pass(
             *request.pass,
             thrown ? failure{errc::internal, "the run could not be started", {}, {}} : begun.error()
         );
-        core.registry.wake(request.place);
+        core.registry.wake(request.conversation);
     }
     if (thrown) {
         std::rethrow_exception(thrown);

@@ -10,7 +10,7 @@ namespace agui::gateway {
 namespace {
 
 live_run::settings settings_of(
-    run_core& core, const requested_run& what, const conversation_key& place,
+    run_core& core, const requested_run& what, const conversation_key& conversation,
     std::string_view protocol
 ) {
     live_run::settings options;
@@ -18,7 +18,7 @@ live_run::settings settings_of(
     options.run_timeout = core.settings.run_timeout;
     options.detached = core.settings.detached;
     options.max_bytes = core.settings.max_run_bytes;
-    options.translation = core.translation_of(place, protocol);
+    options.translation = core.translation_of(conversation, protocol);
     options.observer = core.services.observer;
     return options;
 }
@@ -32,13 +32,14 @@ std::shared_ptr<live_run> launch_run(
 ) {
     run_core& core = *request.core;
     const process_services& services = core.services;
-    live_run::settings options = settings_of(core, request.what, request.place, record.protocol);
+    live_run::settings options =
+        settings_of(core, request.what, request.conversation, record.protocol);
     const auto live = std::make_shared<live_run>(
-        request.executor, core.store_of(request.place), services.time, services.log, std::move(log),
-        request.place, request.held, std::move(record),
+        request.executor, core.store_of(request.conversation), services.time, services.log,
+        std::move(log), request.conversation, request.held, std::move(record),
         static_cast<session::node_index>(run.thread->nodes.size()), std::move(options)
     );
-    if (request.place.ephemeral) {
+    if (request.conversation.ephemeral) {
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());
     }
     const runner::loop_services parts{

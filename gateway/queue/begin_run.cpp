@@ -35,7 +35,7 @@ begin_admitted(std::unique_ptr<accepted_run::admitted>& to_begin, std::shared_pt
         // Requests proceed in order of arrival, so that an older message does not stop the run of a
         // newer one. The lock is held until the run has begun, because only then the next message
         // can stop it.
-        request.thread_lock = co_await core.registry.lock_key(request.place, "thread");
+        request.thread_lock = co_await core.registry.lock_key(request.conversation, "thread");
     }
     if (!has_thread) {
         const auto taken = co_await take_thread(request);
@@ -60,7 +60,7 @@ boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
     }
     auto begun = co_await begin_admitted(to_begin, accepted.log);
     if (!begun && begun.error().code == errc::run_id_reused && to_begin &&
-        to_begin->core->store_of(to_begin->place).is_shared()) {
+        to_begin->core->store_of(to_begin->conversation).is_shared()) {
         begun = co_await read_repeated(*to_begin, accepted.log);
     }
     co_return begun;

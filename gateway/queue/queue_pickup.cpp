@@ -38,8 +38,8 @@ requested_run requested_by(const session::left_request& left, unix_ms shared_now
 // withdrawn, or the store fails.
 boost::asio::awaitable<bool> is_still_queued(accepted_run::admitted& request) {
     run_core& core = *request.core;
-    request.queue_lock = co_await core.registry.lock_key(request.place, "queue");
-    auto queued = co_await core.store_of(request.place).queued(request.place.thread);
+    request.queue_lock = co_await core.registry.lock_key(request.conversation, "queue");
+    auto queued = co_await core.store_of(request.conversation).queued(request.conversation.thread);
     if (!queued) {
         co_return false;
     }
@@ -76,17 +76,18 @@ boost::asio::awaitable<bool> wait_here(
         co_return false;
     }
     request.what = requested_by(left, core->services.store.shared_time(core->services.time.now()));
-    request.place = {left.key, false};
+    request.conversation = {left.key, false};
     request.digest = left.request.input_digest;
     request.admission = std::move(admission);
     const std::string run_id = left.request.run_id;
-    request.arrival = core->registry.arrive(request.place, run_id, request.what.received);
+    request.arrival = core->registry.arrive(request.conversation, run_id, request.what.received);
     if (const std::string& key = request.what.idempotency_key; !key.empty()) {
-        request.idempotency_lock = co_await core->registry.lock_key(request.place, "key " + key);
+        request.idempotency_lock =
+            co_await core->registry.lock_key(request.conversation, "key " + key);
     }
-    request.id_lock = co_await core->registry.lock_key(request.place, "run " + run_id);
+    request.id_lock = co_await core->registry.lock_key(request.conversation, "run " + run_id);
     check_failpoint("queue.picked_up");
-    if (core->queue.find(request.place, run_id) || !co_await is_still_queued(request)) {
+    if (core->queue.find(request.conversation, run_id) || !co_await is_still_queued(request)) {
         co_return true; // Its client has sent it again to this process, or a run has taken it.
     }
     core->services.log.log(
@@ -95,7 +96,7 @@ boost::asio::awaitable<bool> wait_here(
         {{"thread", left.key.thread_id}, {"run", run_id}}
     );
     auto log = live_run::make_log(
-        request.executor, core->store_of(request.place), core->settings.relaxed_durability,
+        request.executor, core->store_of(request.conversation), core->settings.relaxed_durability,
         core->services.memory
     );
     (void)co_await wait_in_queue(to_begin, std::move(log), {});

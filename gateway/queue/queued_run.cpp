@@ -34,7 +34,7 @@ constexpr std::chrono::seconds look_again{1};
 boost::asio::awaitable<result<std::int64_t>>
 store_messages(const accepted_run::admitted& request, const session::queued_request& row) {
     run_core& core = *request.core;
-    session::store& store = core.store_of(request.place);
+    session::store& store = core.store_of(request.conversation);
     const std::uint64_t most = core.settings.max_thread_bytes;
     const std::uint64_t used = request.thread ? std::min(request.thread->bytes, most) : 0;
     const session::queue_limits limits{core.settings.queue->max, most - used};
@@ -50,7 +50,7 @@ store_messages(const accepted_run::admitted& request, const session::queued_requ
             "messages"
         };
     }
-    co_return co_await store.enqueue(request.place.thread, row, limits);
+    co_return co_await store.enqueue(request.conversation.thread, row, limits);
 }
 
 // A waiting request, from RUN_STARTED until it becomes the active run or its stream ends. Used on
@@ -68,13 +68,13 @@ public:
               core_->services.observer == nullptr
                   ? nullptr
                   : std::make_unique<observed_sink>(
-                        *waiting_->log, *core_->services.observer, waiting_->place.thread,
+                        *waiting_->log, *core_->services.observer, waiting_->conversation.thread,
                         waiting_->record, core_->services.log
                     )
           ),
           writer_(
               observed_ ? static_cast<translator::wire_sink&>(*observed_) : *waiting_->log,
-              core_->translation_of(waiting_->place, waiting_->record.protocol)
+              core_->translation_of(waiting_->conversation, waiting_->record.protocol)
           ) {}
 
     void start() {
@@ -92,11 +92,13 @@ public:
     }
 
 private:
-    [[nodiscard]] const conversation_key& place() const noexcept { return waiting_->place; }
-    [[nodiscard]] session::store& store() const { return core_->store_of(place()); }
+    [[nodiscard]] const conversation_key& conversation() const noexcept {
+        return waiting_->conversation;
+    }
+    [[nodiscard]] session::store& store() const { return core_->store_of(conversation()); }
 
     boost::asio::awaitable<void> wait() {
-        const auto watch = core_->registry.watch_place(place(), request_->executor);
+        const auto watch = core_->registry.watch_conversation(conversation(), request_->executor);
         for (;;) {
             pass_failpoint("queue.waits");
             const auto run = co_await begun_elsewhere();
@@ -127,7 +129,7 @@ private:
                 co_return;
             }
             auto next = steady_clock::now() + look_again;
-            if (core_->queue.is_first(*waiting_) && !core_->registry.active(place())) {
+            if (core_->queue.is_first(*waiting_) && !core_->registry.active(conversation())) {
                 if (const auto held = co_await held_for()) {
                     next = steady_clock::now() + std::min(*held, poll_rarely);
                 } else if (co_await begin()) {
@@ -144,7 +146,7 @@ private:
         if (!store().is_shared()) {
             co_return std::nullopt;
         }
-        auto run = co_await store().find_run(place().thread, waiting_->record.run_id);
+        auto run = co_await store().find_run(conversation().thread, waiting_->record.run_id);
         co_return run ? std::move(*run) : std::nullopt;
     }
 
@@ -157,10 +159,10 @@ private:
             // the events shown here, and the request is not found here any more.
             core_->queue.remove(waiting_);
             co_await remove_message(); // The run may have begun without taking the queued message.
-            auto followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
+            auto followed = co_await follow_run(*core_, conversation(), run, 0, waiting_->log);
             while (!followed && may_succeed_soon(followed.error())) {
                 co_await watch.wait_until(steady_clock::now() + look_again);
-                followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
+                followed = co_await follow_run(*core_, conversation(), run, 0, waiting_->log);
             }
             end_or_release(followed);
             co_return;
@@ -176,7 +178,7 @@ private:
                 finish(stop_reason::shutdown);
                 co_return;
             }
-            const auto answer = co_await find_run(*core_, place(), run.answered_by);
+            const auto answer = co_await find_run(*core_, conversation(), run.answered_by);
             if (!answer || !answer->has_value() || (*answer)->place == run_place::ended) {
                 break;
             }
@@ -189,7 +191,7 @@ private:
     // since. nullopt if none holds it, or if the store fails, which begin() will notice too. Does
     // not hold the thread, so that an answer is not refused meanwhile.
     boost::asio::awaitable<std::optional<std::chrono::milliseconds>> held_for() {
-        const auto latest = co_await store().latest_run(place().thread);
+        const auto latest = co_await store().latest_run(conversation().thread);
         if (!latest || !latest->has_value()) {
             co_return std::nullopt;
         }
@@ -198,11 +200,11 @@ private:
         const auto hold =
             std::chrono::duration_cast<std::chrono::milliseconds>(core_->settings.queue->hold);
         const bool left_calls = run.end_reason == handed_off || run.end_reason == answered_in_part;
-        if (!left_calls || core_->queue.newest(place()) > run.ended_at ||
+        if (!left_calls || core_->queue.newest(conversation()) > run.ended_at ||
             now >= run.ended_at + hold.count()) {
             co_return std::nullopt;
         }
-        const auto pending = co_await store().pending_calls(place().thread);
+        const auto pending = co_await store().pending_calls(conversation().thread);
         if (!pending || !pending->has_value() || (*pending)->empty()) {
             co_return std::nullopt;
         }
@@ -214,7 +216,7 @@ private:
     // has become the run that takes all messages, or its stream has ended.
     boost::asio::awaitable<bool> begin() {
         pass_failpoint("queue.begins");
-        const auto taken = co_await store().acquire(place().thread, waiting_->record.run_id);
+        const auto taken = co_await store().acquire(conversation().thread, waiting_->record.run_id);
         if (!taken && taken.error().code == errc::thread_busy) {
             co_return false;
         }
@@ -222,7 +224,7 @@ private:
         // have taken the message.
         if (taken && (co_await begun_elsewhere() || co_await held_for())) {
             store().release(*taken);
-            core_->registry.wake(place()); // An answer may wait for the thread.
+            core_->registry.wake(conversation()); // An answer may wait for the thread.
             co_return false;
         }
         result<std::shared_ptr<live_run>> begun = taken ? failure{} : taken.error();
@@ -292,10 +294,10 @@ private:
 
     boost::asio::awaitable<void>
     end_answered(const std::string& answered_by, run_registry::watch& watch) {
-        auto written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+        auto written = co_await write_answered_end(*core_, conversation(), answered_by, writer_);
         while (!written && may_succeed_soon(written.error())) {
             co_await watch.wait_until(steady_clock::now() + look_again);
-            written = co_await write_answered_end(*core_, place(), answered_by, writer_);
+            written = co_await write_answered_end(*core_, conversation(), answered_by, writer_);
         }
         if (written) {
             if (observed_) {
@@ -339,7 +341,7 @@ private:
     }
 
     boost::asio::awaitable<bool> is_own() {
-        const auto queued = co_await store().queued(place().thread);
+        const auto queued = co_await store().queued(conversation().thread);
         const bool waits_here = !queued || std::ranges::any_of(*queued, [&](const auto& each) {
             return each.number == waiting_->number && each.gateway == store().gateway_number();
         });
@@ -351,13 +353,13 @@ private:
         if (store().is_shared() && !co_await is_own()) {
             co_return; // This process has lost its leases, and the request waits in another one.
         }
-        const auto removed = co_await store().withdraw(place().thread, waiting_->number);
+        const auto removed = co_await store().withdraw(conversation().thread, waiting_->number);
         if (!removed) {
             // Keeps it from being picked up and answered here.
             core_->queue.begin_pick_up(waiting_->number);
             core_->services.log.log(
                 log_level::warning, "a message could not be withdrawn from the queue",
-                {{"thread", place().thread.thread_id}, {"run", waiting_->record.run_id}}
+                {{"thread", conversation().thread.thread_id}, {"run", waiting_->record.run_id}}
             );
         }
     }
@@ -373,7 +375,7 @@ private:
     template <class Write>
     void end_without_store(Write write) {
         const std::vector<std::string> last =
-            end_unstored(*core_, place(), waiting_->record, *waiting_->log, write);
+            end_unstored(*core_, conversation(), waiting_->record, *waiting_->log, write);
         if (observed_) {
             observed_->report_end_without_store(last);
         }
@@ -381,7 +383,9 @@ private:
     }
 
     [[nodiscard]] translator::run_opening opening() const {
-        return {place().thread.thread_id, waiting_->record.run_id, waiting_->record.parent_run_id};
+        return {
+            conversation().thread.thread_id, waiting_->record.run_id, waiting_->record.parent_run_id
+        };
     }
 
     // Removes the request from the queue; its run, if any, is found elsewhere from here on.
@@ -391,8 +395,8 @@ private:
         leaving_.cancel();
         core_->queue.remove(waiting_);
         request_.reset();
-        core_->registry.wake(place());
-        if (const auto active = core_->registry.active(place())) {
+        core_->registry.wake(conversation());
+        if (const auto active = core_->registry.active(conversation())) {
             active->check_readers();
         }
     }
@@ -429,7 +433,7 @@ private:
             const auto self = weak.lock();
             if (!ec && self && self->request_ && self->waiting_->log->reader_count() == 0) {
                 self->gone_ = true;
-                self->core_->registry.wake(self->place());
+                self->core_->registry.wake(self->conversation());
             }
         });
     }
@@ -469,10 +473,11 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     const unix_ms queued_at =
         request->queued ? request->queued->queued_at : core.services.time.now();
     auto waiting = std::make_shared<waiting_run>();
-    waiting->place = request->place;
+    waiting->conversation = request->conversation;
     waiting->record = record_of(*request, queued_at);
-    waiting->waits_since = request->queued ? request->queued->waits_since
-                                           : core.store_of(request->place).shared_time(queued_at);
+    waiting->waits_since = request->queued
+                               ? request->queued->waits_since
+                               : core.store_of(request->conversation).shared_time(queued_at);
     waiting->log = std::move(log);
     waiting->log->hold_back();
     if (request->queued) {
@@ -511,7 +516,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     const auto run = std::make_shared<queued_run>(std::move(request), waiting);
     run->start();
     registered.waiting.reset();
-    core.registry.wake(waiting->place);
+    core.registry.wake(waiting->conversation);
     co_return result<void>();
 }
 

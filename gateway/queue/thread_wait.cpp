@@ -34,11 +34,11 @@ constexpr std::chrono::seconds lets_go_within{1};
 // that saw the end must not be refused for that.
 boost::asio::awaitable<bool>
 is_held_for_ended(const accepted_run::admitted& request, const std::string& holder) {
-    session::store& store = request.core->store_of(request.place);
+    session::store& store = request.core->store_of(request.conversation);
     if (!store.is_shared() || holder.empty()) {
         co_return false;
     }
-    const auto run = co_await store.find_run(request.place.thread, holder);
+    const auto run = co_await store.find_run(request.conversation.thread, holder);
     co_return run && run->has_value() && (*run)->status != session::run_status::active;
 }
 
@@ -47,11 +47,11 @@ bool is_passed_on(const accepted_run::admitted& request, const failure& busy) {
 }
 
 boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
-    session::store& store = request.core->store_of(request.place);
+    session::store& store = request.core->store_of(request.conversation);
     const std::string& run_id = request.what.input.run_id;
     const auto give_up = std::chrono::steady_clock::now() + lets_go_within;
     for (;;) {
-        auto taken = co_await store.acquire(request.place.thread, run_id);
+        auto taken = co_await store.acquire(request.conversation.thread, run_id);
         if (taken) {
             request.held = std::move(*taken);
             co_return result<void>();
@@ -84,7 +84,7 @@ gives_way_elsewhere(const accepted_run::admitted& request, const failure& busy) 
         co_return false;
     }
     const auto met = co_await core.services.peers->stop(
-        busy.gateway, request.place.thread, busy.active_run_id,
+        busy.gateway, request.conversation.thread, busy.active_run_id,
         settings.supersede_active ? stop_wish::superseded : stop_wish::superseded_if_left
     );
     co_return met && met->any;
@@ -103,7 +103,7 @@ boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
             request.queue_gateway
         };
     }
-    if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {
+    if (request.queued || request.others_queued || core.queue.is_awaited(request.conversation)) {
         co_return false;
     }
     const auto taken = co_await acquire(request);
@@ -121,7 +121,7 @@ boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
 
 boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request) {
     run_core& core = *request.core;
-    const conversation_key& place = request.place;
+    const conversation_key& conversation = request.conversation;
     const translator::run_input& input = request.what.input;
     const auto is_busy = [](const result<void>& taken) {
         return !taken && taken.error().code == errc::thread_busy;
@@ -135,7 +135,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     }
     pass_failpoint("admission.busy");
     const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
-    const auto watch = core.registry.watch_place(place, request.executor);
+    const auto watch = core.registry.watch_conversation(conversation, request.executor);
     bool was_asked = false;
     for (;;) {
         // Also before the first wait, because the run may have ended before the watch existed.
@@ -143,7 +143,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         if (!is_busy(taken) || request.arrival->stopped() || is_passed_on(request, taken.error())) {
             co_return taken;
         }
-        const auto holder = core.registry.active(place);
+        const auto holder = core.registry.active(conversation);
         if (holder && gives_way(core.settings, *holder)) {
             holder->stop(stop_reason::superseded);
             co_await holder->ended().wait();
@@ -168,7 +168,7 @@ boost::asio::awaitable<result<bool>> take_thread_or_queue(
     accepted_run::admitted& request = *to_begin;
     run_core& core = *request.core;
     const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
-    const auto watch = core.registry.watch_place(request.place, request.executor);
+    const auto watch = core.registry.watch_conversation(request.conversation, request.executor);
     for (;;) {
         const auto free = co_await is_free(request);
         if (!free) {
@@ -185,7 +185,8 @@ boost::asio::awaitable<result<bool>> take_thread_or_queue(
             co_return queued.error();
         }
         if (std::chrono::steady_clock::now() >= give_up) {
-            const auto holder = co_await core.store_of(request.place).holder(request.place.thread);
+            const auto holder =
+                co_await core.store_of(request.conversation).holder(request.conversation.thread);
             co_return failure{
                 errc::thread_busy,
                 "another run is active on this thread",
@@ -196,7 +197,7 @@ boost::asio::awaitable<result<bool>> take_thread_or_queue(
         // Either the first run of the thread is about to begin, or the thread was removed with its
         // queue. Waiting requests must notice the removal.
         request.others_queued = false;
-        core.registry.wake(request.place);
+        core.registry.wake(request.conversation);
         co_await watch->wait_until(give_up);
     }
 }

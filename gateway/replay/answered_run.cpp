@@ -67,12 +67,12 @@ conversation_after(const session::thread_record& thread, const std::string& run_
 } // namespace
 
 boost::asio::awaitable<result<void>> write_answered_end(
-    run_core& core, const conversation_key& place, const std::string& answered_by,
+    run_core& core, const conversation_key& conversation, const std::string& answered_by,
     translator::agui_translator& writer
 ) {
-    session::store& store = core.store_of(place);
+    session::store& store = core.store_of(conversation);
     check_failpoint("queue.answered");
-    auto run = co_await store.find_run(place.thread, answered_by);
+    auto run = co_await store.find_run(conversation.thread, answered_by);
     if (!run) {
         co_return run.error();
     }
@@ -94,7 +94,7 @@ boost::asio::awaitable<result<void>> write_answered_end(
     }
     // A long conversation takes much memory for a short time, and many may be written at once.
     memory_share memory(core.services.memory);
-    const auto summary = co_await store.summary(place.thread);
+    const auto summary = co_await store.summary(conversation.thread);
     if (!summary) {
         co_return summary.error();
     }
@@ -103,7 +103,7 @@ boost::asio::awaitable<result<void>> write_answered_end(
             errc::overloaded, "there is not enough memory for this conversation", {}, {}
         };
     }
-    const auto thread = co_await store.load(place.thread);
+    const auto thread = co_await store.load(conversation.thread);
     if (!thread) {
         co_return thread.error();
     }
@@ -117,16 +117,16 @@ boost::asio::awaitable<result<void>> write_answered_end(
 }
 
 std::vector<std::string> end_unstored(
-    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log,
-    const std::function<void(translator::agui_translator&)>& write
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
+    event_log& log, const std::function<void(translator::agui_translator&)>& write
 ) {
     using translator::projection;
     translator::projected_events events(
         translator::projection_from_string(run.protocol).value_or(projection::undeclared)
     );
-    translator::agui_translator writer(events, core.translation_of(place, run.protocol));
+    translator::agui_translator writer(events, core.translation_of(conversation, run.protocol));
     writer.set_time(core.services.time.now());
-    writer.resume({place.thread.thread_id, run.run_id, run.parent_run_id}, {});
+    writer.resume({conversation.thread.thread_id, run.run_id, run.parent_run_id}, {});
     write(writer);
     std::vector<std::string> last = events.take();
     (void)log.freeze();
@@ -136,35 +136,36 @@ std::vector<std::string> end_unstored(
 
 namespace {
 
-bool may_be_asked_again(run_core& core, const conversation_key& place, const failure& why) {
-    return why.code == errc::store_unavailable && core.store_of(place).is_shared();
+bool may_be_asked_again(run_core& core, const conversation_key& conversation, const failure& why) {
+    return why.code == errc::store_unavailable && core.store_of(conversation).is_shared();
 }
 
 // Returns true if the log is ended, and false if the answering run is not over or the store fails.
 boost::asio::awaitable<bool> end_once(
-    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
+    event_log& log
 ) {
-    if (core.store_of(place).is_shared()) {
-        const auto answer = co_await find_run(core, place, run.answered_by);
+    if (core.store_of(conversation).is_shared()) {
+        const auto answer = co_await find_run(core, conversation, run.answered_by);
         if (!answer || (*answer && (*answer)->place == run_place::elsewhere)) {
             co_return false;
         }
     }
-    translator::agui_translator writer(log, core.translation_of(place, run.protocol));
-    writer.resume({place.thread.thread_id, run.run_id, run.parent_run_id}, {});
-    const auto written = co_await write_answered_end(core, place, run.answered_by, writer);
+    translator::agui_translator writer(log, core.translation_of(conversation, run.protocol));
+    writer.resume({conversation.thread.thread_id, run.run_id, run.parent_run_id}, {});
+    const auto written = co_await write_answered_end(core, conversation, run.answered_by, writer);
     if (written) {
         log.publish_end();
         co_return true;
     }
-    if (may_be_asked_again(core, place, written.error())) {
+    if (may_be_asked_again(core, conversation, written.error())) {
         co_return false;
     }
     if (written.error().code == errc::overloaded) {
         log.cut_off_readers();
         co_return true;
     }
-    end_unstored(core, place, run, log, [&](translator::agui_translator& other) {
+    end_unstored(core, conversation, run, log, [&](translator::agui_translator& other) {
         other.fail(to_string(written.error().code), written.error().detail);
     });
     co_return true;
@@ -172,7 +173,7 @@ boost::asio::awaitable<bool> end_once(
 
 // Retries until the log is ended or released by its last holder.
 boost::asio::awaitable<void> end_later(
-    std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<live_run> active,
+    std::shared_ptr<run_core> core, conversation_key conversation, std::shared_ptr<live_run> active,
     std::weak_ptr<event_log> answered, session::run_record run
 ) {
     if (active) {
@@ -180,7 +181,8 @@ boost::asio::awaitable<void> end_later(
         active.reset();
     }
     for (;;) {
-        if (const auto log = answered.lock(); !log || co_await end_once(*core, place, run, *log)) {
+        if (const auto log = answered.lock();
+            !log || co_await end_once(*core, conversation, run, *log)) {
             co_return;
         }
         co_await pause(poll_period);
@@ -190,26 +192,26 @@ boost::asio::awaitable<void> end_later(
 } // namespace
 
 boost::asio::awaitable<result<std::shared_ptr<event_log>>>
-answered_log(run_core& core, const conversation_key& place, const session::run_record& run) {
+answered_log(run_core& core, const conversation_key& conversation, const session::run_record& run) {
     const auto executor = co_await boost::asio::this_coro::executor;
     event_log::settings options;
     options.budget = core.services.memory;
     auto log = std::make_shared<event_log>(executor, options);
-    translator::agui_translator writer(*log, core.translation_of(place, run.protocol));
+    translator::agui_translator writer(*log, core.translation_of(conversation, run.protocol));
     writer.set_time(run.started_at);
-    writer.start({place.thread.thread_id, run.run_id, run.parent_run_id});
-    auto active = core.registry.active(place);
+    writer.start({conversation.thread.thread_id, run.run_id, run.parent_run_id});
+    auto active = core.registry.active(conversation);
     if (active && active->record().run_id != run.answered_by) {
         active.reset();
     }
     bool is_elsewhere = false;
-    if (!active && core.store_of(place).is_shared()) {
-        const auto answer = co_await find_run(core, place, run.answered_by);
+    if (!active && core.store_of(conversation).is_shared()) {
+        const auto answer = co_await find_run(core, conversation, run.answered_by);
         is_elsewhere = answer && *answer && (*answer)->place == run_place::elsewhere;
     }
     if (active || is_elsewhere) {
         boost::asio::co_spawn(
-            executor, end_later(core.shared_from_this(), place, std::move(active), log, run),
+            executor, end_later(core.shared_from_this(), conversation, std::move(active), log, run),
             [left = std::weak_ptr(log)](const std::exception_ptr& thrown) {
                 if (const auto log = left.lock(); thrown && log) {
                     log->cut_off_readers();
@@ -218,7 +220,7 @@ answered_log(run_core& core, const conversation_key& place, const session::run_r
         );
         co_return log;
     }
-    const auto written = co_await write_answered_end(core, place, run.answered_by, writer);
+    const auto written = co_await write_answered_end(core, conversation, run.answered_by, writer);
     if (!written) {
         co_return written.error();
     }

@@ -22,7 +22,7 @@ namespace agui::gateway {
 /// it. Errors: errc::store_unavailable, errc::overloaded, errc::run_expired (the run is gone); then
 /// nothing is written. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<void>> write_answered_end(
-    run_core& core, const conversation_key& place, const std::string& answered_by,
+    run_core& core, const conversation_key& conversation, const std::string& answered_by,
     translator::agui_translator& writer
 );
 
@@ -30,13 +30,13 @@ namespace agui::gateway {
 /// numbers, because no reader could continue after it. `write` writes its events, which are
 /// returned.
 std::vector<std::string> end_unstored(
-    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log,
-    const std::function<void(translator::agui_translator&)>& write
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
+    event_log& log, const std::function<void(translator::agui_translator&)>& write
 );
 
 /// The log of a run that another run has answered, made from its record. It ends once the other run
 /// has ended.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
-answered_log(run_core& core, const conversation_key& place, const session::run_record& run);
+answered_log(run_core& core, const conversation_key& conversation, const session::run_record& run);
 
 } // namespace agui::gateway

@@ -98,10 +98,10 @@ seen unread(const failure& why) {
 // Looks up a request that waits in the queue of its thread. Once it has begun in another process,
 // sets `run` to its record and returns nullopt.
 boost::asio::awaitable<std::optional<seen>>
-look_for_begun(run_core& core, const conversation_key& place, session::run_record& run) {
-    auto known = co_await find_run(core, place, run.run_id);
+look_for_begun(run_core& core, const conversation_key& conversation, session::run_record& run) {
+    auto known = co_await find_run(core, conversation, run.run_id);
     if (known && !known->has_value()) {
-        known = co_await find_queued(core, place, run.run_id);
+        known = co_await find_queued(core, conversation, run.run_id);
     }
     if (!known) {
         co_return seen();
@@ -119,7 +119,7 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
     if (run.answered_by.empty()) {
         co_return std::nullopt;
     }
-    auto answered = co_await answered_log(core, place, run);
+    auto answered = co_await answered_log(core, conversation, run);
     if (!answered) {
         co_return unread(answered.error());
     }
@@ -128,22 +128,22 @@ look_for_begun(run_core& core, const conversation_key& place, session::run_recor
 
 // Looks up the run in the store, and reads its log there to the end.
 boost::asio::awaitable<seen> find_and_read(
-    run_core& core, const conversation_key& place, session::run_record& run, event_log& log,
+    run_core& core, const conversation_key& conversation, session::run_record& run, event_log& log,
     std::uint64_t own_events
 ) {
     if (run.number == 0 || !run.answered_by.empty()) {
-        if (auto waits = co_await look_for_begun(core, place, run)) {
+        if (auto waits = co_await look_for_begun(core, conversation, run)) {
             co_return std::move(*waits);
         }
     }
-    const auto known = co_await find_run(core, place, run.run_id);
+    const auto known = co_await find_run(core, conversation, run.run_id);
     if (!known) {
         co_return seen();
     }
     const bool is_gone = !known->has_value() || (*known)->record.number != run.number;
     const bool has_ended = !is_gone && (*known)->place == run_place::ended;
     // Read after the lookup, so that no event before the run's end is missed.
-    const auto read = co_await read_on(core.store_of(place), run.number, log, own_events);
+    const auto read = co_await read_on(core.store_of(conversation), run.number, log, own_events);
     if (!read) {
         co_return unread(read.error());
     }
@@ -157,12 +157,15 @@ class look_out {
 public:
     explicit look_out(std::uint64_t own_events) : own_events_(own_events) {}
 
-    boost::asio::awaitable<seen>
-    look(run_core& core, const conversation_key& place, session::run_record& run, event_log& log) {
+    boost::asio::awaitable<seen> look(
+        run_core& core, const conversation_key& conversation, session::run_record& run,
+        event_log& log
+    ) {
         const auto now = std::chrono::steady_clock::now();
         if (run.number != 0 && run.answered_by.empty() && now < find_at_) {
             const std::uint64_t before = log.last_sequence();
-            const auto read = co_await read_on(core.store_of(place), run.number, log, own_events_);
+            const auto read =
+                co_await read_on(core.store_of(conversation), run.number, log, own_events_);
             if (!read || !*read) {
                 co_return read ? seen{.is_over = true} : unread(read.error());
             }
@@ -171,7 +174,7 @@ public:
                 co_return seen{.gateway = gateway_};
             }
         }
-        seen found = co_await find_and_read(core, place, run, log, own_events_);
+        seen found = co_await find_and_read(core, conversation, run, log, own_events_);
         // A run without a gateway is about to be ended, so look it up again at once.
         find_at_ = found.gateway == 0 ? now : now + poll_rarely;
         gateway_ = found.gateway;
@@ -188,7 +191,8 @@ private:
 
 // Ends the log when nothing more can be read, so that no reader is left without an end.
 void end_followed(
-    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
+    event_log& log
 ) {
     if (ends_a_run(last_event(log))) {
         log.end_restored();
@@ -196,7 +200,7 @@ void end_followed(
     }
     core.registry.share_log(run.number, nullptr); // Later readers are told that it is gone.
     log.end_without_store(unstored_end(
-        log, place.thread.thread_id, run, runner::stop_reason::error, core.services.time
+        log, conversation.thread.thread_id, run, runner::stop_reason::error, core.services.time
     ));
 }
 
@@ -299,7 +303,7 @@ boost::asio::awaitable<outcome> read_entries(
 
 // Returns null if the gateway does not show the run.
 boost::asio::awaitable<std::unique_ptr<entry_reader>> open_entries(
-    run_core& core, const conversation_key& place, const session::run_record& run,
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::int64_t gateway, const std::weak_ptr<event_log>& followed
 ) {
     std::uint64_t after = 0;
@@ -311,8 +315,9 @@ boost::asio::awaitable<std::unique_ptr<entry_reader>> open_entries(
     if (core.services.peers == nullptr || gateway == 0) {
         co_return nullptr;
     }
-    auto opened =
-        co_await core.services.peers->open(gateway, {place.thread, run.run_id, run.number}, after);
+    auto opened = co_await core.services.peers->open(
+        gateway, {conversation.thread, run.run_id, run.number}, after
+    );
     if (!opened) {
         co_return nullptr;
     }
@@ -326,7 +331,7 @@ bool is_read(const std::weak_ptr<event_log>& followed) {
 
 // `from` reads from the gateway that has the run; if null, the gateway must be looked up.
 boost::asio::awaitable<void> follow(
-    std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
+    std::shared_ptr<run_core> core, conversation_key conversation, session::run_record run,
     std::weak_ptr<event_log> followed, std::shared_ptr<following> at,
     std::unique_ptr<entry_reader> from
 ) {
@@ -353,7 +358,7 @@ boost::asio::awaitable<void> follow(
             pass_failpoint("follow.look");
             const seen now = came == outcome::no_memory
                                  ? seen{.has_no_memory = true}
-                                 : co_await out.look(*core, place, run, *log);
+                                 : co_await out.look(*core, conversation, run, *log);
             if (now.has_no_memory) {
                 cut_off(*core, run, *log);
                 co_return;
@@ -363,7 +368,7 @@ boost::asio::awaitable<void> follow(
                 if (now.rest) {
                     log->continue_in(now.rest);
                 } else {
-                    end_followed(*core, place, run, *log);
+                    end_followed(*core, conversation, run, *log);
                 }
                 co_return;
             }
@@ -374,12 +379,13 @@ boost::asio::awaitable<void> follow(
                 std::chrono::steady_clock::now() + some_time_around(poll_period)
             );
         }
-        from = co_await open_entries(*core, place, run, gateway, followed);
+        from = co_await open_entries(*core, conversation, run, gateway, followed);
         const auto now = std::chrono::steady_clock::now();
         if (!from && run.number != 0 && now >= note_at && is_read(followed)) {
             note_at = now + poll_rarely;
             // If the store fails, this is repeated.
-            (void)co_await core->store_of(place).note_reader(place.thread, run.run_id);
+            (void)co_await core->store_of(conversation)
+                .note_reader(conversation.thread, run.run_id);
         }
     }
 }
@@ -387,19 +393,19 @@ boost::asio::awaitable<void> follow(
 } // namespace
 
 boost::asio::awaitable<result<void>> follow_run(
-    run_core& core, const conversation_key& place, const session::run_record& run,
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::int64_t gateway, const std::shared_ptr<event_log>& log
 ) {
     const auto executor = co_await boost::asio::this_coro::executor;
     const std::uint64_t own = log->last_sequence();
     if (gateway == 0) {
-        const auto there = co_await find_elsewhere(core, place);
+        const auto there = co_await find_elsewhere(core, conversation);
         const bool is_there = there && there->has_value() && (*there)->run_id == run.run_id;
         gateway = is_there ? (*there)->gateway : 0;
     }
-    auto from = co_await open_entries(core, place, run, gateway, log);
+    auto from = co_await open_entries(core, conversation, run, gateway, log);
     if (!from && run.number != 0) {
-        const auto read = co_await read_on(core.store_of(place), run.number, *log, own);
+        const auto read = co_await read_on(core.store_of(conversation), run.number, *log, own);
         if (!read) {
             co_return read.error();
         }
@@ -409,8 +415,8 @@ boost::asio::awaitable<result<void>> follow_run(
         at->on_readers(count, how);
     });
     boost::asio::co_spawn(
-        executor, follow(core.shared_from_this(), place, run, log, at, std::move(from)),
-        [core = core.shared_from_this(), place, run,
+        executor, follow(core.shared_from_this(), conversation, run, log, at, std::move(from)),
+        [core = core.shared_from_this(), conversation, run,
          followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
             if (const auto left = followed.lock(); thrown && left) {
                 cut_off(*core, run, *left);
@@ -421,18 +427,18 @@ boost::asio::awaitable<result<void>> follow_run(
 }
 
 boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
-    run_core& core, const conversation_key& place, const session::run_record& run,
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::int64_t gateway
 ) {
     // One at a time, so that all share one stream.
     const auto lock =
-        co_await core.registry.lock_key(place, "follow " + std::to_string(run.number));
+        co_await core.registry.lock_key(conversation, "follow " + std::to_string(run.number));
     if (auto shared = core.registry.find_shared_log(run.number); shared && run.number != 0) {
         co_return shared;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
     auto log = event_log::begin_restored(executor, core.services.memory, false);
-    const auto followed = co_await follow_run(core, place, run, gateway, log);
+    const auto followed = co_await follow_run(core, conversation, run, gateway, log);
     if (!followed) {
         co_return followed.error();
     }
@@ -463,18 +469,18 @@ has_what_was_shown(session::store& store, std::int64_t run_number, const event_l
 // Moves the readers to the continued log, or ends their streams. Returns true if nothing was done
 // because the store is temporarily unreadable.
 boost::asio::awaitable<bool> continue_once(
-    run_core& core, const conversation_key& place, const session::run_record& run,
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::shared_ptr<event_log> lost, const std::vector<std::string>& events
 ) {
     if (!lost) {
         co_return false; // The log has no readers.
     }
-    const auto has = co_await has_what_was_shown(core.store_of(place), run.number, *lost);
+    const auto has = co_await has_what_was_shown(core.store_of(conversation), run.number, *lost);
     result<std::shared_ptr<event_log>> next = failure{errc::run_expired, {}, {}, {}};
     if (!has) {
         next = has.error();
     } else if (*has) {
-        next = co_await followed_log(core, place, run, 0);
+        next = co_await followed_log(core, conversation, run, 0);
     }
     if (!next && next.error().code == errc::store_unavailable) {
         co_return true;
@@ -490,7 +496,7 @@ boost::asio::awaitable<bool> continue_once(
 }
 
 boost::asio::awaitable<void> continue_log(
-    std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
+    std::shared_ptr<run_core> core, conversation_key conversation, session::run_record run,
     std::weak_ptr<event_log> lost, std::vector<std::string> events
 ) {
     const auto executor = co_await boost::asio::this_coro::executor;
@@ -498,7 +504,7 @@ boost::asio::awaitable<void> continue_log(
     co_await boost::asio::post(executor, boost::asio::use_awaitable);
     while (!lost.expired()) {
         pass_failpoint("follow.lost");
-        if (!co_await continue_once(*core, place, run, lost.lock(), events)) {
+        if (!co_await continue_once(*core, conversation, run, lost.lock(), events)) {
             co_return;
         }
         co_await pause(poll_period);
@@ -510,7 +516,7 @@ boost::asio::awaitable<void> continue_log(
 void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events) {
     const std::weak_ptr<event_log> lost = run.log();
     auto continuing =
-        continue_log(core.shared_from_this(), run.place(), run.record(), lost, events);
+        continue_log(core.shared_from_this(), run.conversation(), run.record(), lost, events);
     boost::asio::co_spawn(
         run.executor(), std::move(continuing),
         [lost, events = std::move(events)](const std::exception_ptr& thrown) {

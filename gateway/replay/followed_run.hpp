@@ -24,13 +24,13 @@ namespace agui::gateway {
 /// number is a request that waits in the queue there (find_queued()). Errors: as store::read_log();
 /// errc::overloaded. The references must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
-    run_core& core, const conversation_key& place, const session::run_record& run,
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::int64_t gateway
 );
 
 /// The same with an existing log that holds the first events of the run.
 [[nodiscard]] boost::asio::awaitable<result<void>> follow_run(
-    run_core& core, const conversation_key& place, const session::run_record& run,
+    run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::int64_t gateway, const std::shared_ptr<event_log>& log
 );
 

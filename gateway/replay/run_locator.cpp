@@ -15,17 +15,18 @@ namespace {
 using session::run_status;
 
 boost::asio::awaitable<result<std::optional<known_run>>>
-look_run_up(run_core& core, conversation_key place, std::string run_id) {
-    if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
+look_run_up(run_core& core, conversation_key conversation, std::string run_id) {
+    if (const auto live = core.registry.active(conversation);
+        live && live->record().run_id == run_id) {
         co_return known_run{live->record(), live->log(), run_place::here};
     }
-    session::store& store = core.store_of(place);
-    const auto waiting = core.queue.find(place, run_id);
+    session::store& store = core.store_of(conversation);
+    const auto waiting = core.queue.find(conversation, run_id);
     if (waiting && !store.is_shared()) {
         co_return known_run{waiting->record, waiting->log, run_place::here};
     }
-    auto kept = core.registry.find_log(place, run_id);
-    auto stored = co_await store.find_run(std::move(place.thread), std::move(run_id));
+    auto kept = core.registry.find_log(conversation, run_id);
+    auto stored = co_await store.find_run(std::move(conversation.thread), std::move(run_id));
     // It may wait here although it has begun in another process, which the waiting request notices
     // later.
     if (waiting && !(stored && stored->has_value())) {
@@ -46,12 +47,12 @@ look_run_up(run_core& core, conversation_key place, std::string run_id) {
 } // namespace
 
 boost::asio::awaitable<result<std::optional<run_elsewhere>>>
-find_elsewhere(run_core& core, const conversation_key& place) {
-    session::store& store = core.store_of(place);
+find_elsewhere(run_core& core, const conversation_key& conversation) {
+    session::store& store = core.store_of(conversation);
     if (!store.is_shared()) {
         co_return std::optional<run_elsewhere>();
     }
-    auto holder = co_await store.holder(place.thread);
+    auto holder = co_await store.holder(conversation.thread);
     if (!holder) {
         co_return holder.error();
     }
@@ -65,12 +66,12 @@ find_elsewhere(run_core& core, const conversation_key& place) {
 }
 
 boost::asio::awaitable<result<std::optional<known_run>>>
-find_run(run_core& core, conversation_key place, std::string run_id) {
-    auto known = co_await look_run_up(core, place, run_id);
+find_run(run_core& core, conversation_key conversation, std::string run_id) {
+    auto known = co_await look_run_up(core, conversation, run_id);
     if (!known || !known->has_value() || (*known)->place != run_place::lost) {
         co_return known;
     }
-    const auto elsewhere = co_await find_elsewhere(core, place);
+    const auto elsewhere = co_await find_elsewhere(core, conversation);
     if (!elsewhere) {
         co_return elsewhere.error();
     }
@@ -83,28 +84,29 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
     }
     // It may have ended since it was looked up. Then the thread must not be held, because its next
     // run may want it at once.
-    known = co_await look_run_up(core, place, run_id);
+    known = co_await look_run_up(core, conversation, run_id);
     if (!known || !known->has_value() || (*known)->place != run_place::lost) {
         co_return known;
     }
     pass_failpoint("locator.lost");
-    (void)co_await core.orphans.recover(core.store_of(place), place);
-    co_return co_await look_run_up(core, place, run_id);
+    (void)co_await core.orphans.recover(core.store_of(conversation), conversation);
+    co_return co_await look_run_up(core, conversation, run_id);
 }
 
 boost::asio::awaitable<result<std::optional<known_run>>>
-find_queued(run_core& core, const conversation_key& place, std::string run_id) {
-    session::store& store = core.store_of(place);
+find_queued(run_core& core, const conversation_key& conversation, std::string run_id) {
+    session::store& store = core.store_of(conversation);
     if (!store.is_shared()) {
         co_return std::optional<known_run>();
     }
-    auto queued = co_await store.queued(place.thread);
+    auto queued = co_await store.queued(conversation.thread);
     if (!queued) {
         co_return queued.error();
     }
     const auto found = std::ranges::find(*queued, run_id, &session::queued_request::run_id);
     if (found == queued->end()) {
-        co_return co_await find_run(core, place, std::move(run_id)); // It may have begun since.
+        // It may have begun since.
+        co_return co_await find_run(core, conversation, std::move(run_id));
     }
     known_run waiting;
     waiting.record = record_of(*found);
@@ -114,12 +116,12 @@ find_queued(run_core& core, const conversation_key& place, std::string run_id) {
 }
 
 boost::asio::awaitable<result<bool>>
-is_queued(run_core& core, const conversation_key& place, std::string run_id) {
-    session::store& store = core.store_of(place);
+is_queued(run_core& core, const conversation_key& conversation, std::string run_id) {
+    session::store& store = core.store_of(conversation);
     if (!core.settings.queue || !store.is_shared()) {
         co_return false;
     }
-    const auto queued = co_await store.queued(place.thread);
+    const auto queued = co_await store.queued(conversation.thread);
     if (!queued) {
         co_return queued.error();
     }
@@ -129,11 +131,11 @@ is_queued(run_core& core, const conversation_key& place, std::string run_id) {
 }
 
 boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_elsewhere(
-    run_core& core, const conversation_key& place, std::string run_id, bool stops
+    run_core& core, const conversation_key& conversation, std::string run_id, bool stops
 ) {
-    session::store& store = core.store_of(place);
+    session::store& store = core.store_of(conversation);
     for (;;) {
-        auto known = co_await find_run(core, place, run_id);
+        auto known = co_await find_run(core, conversation, run_id);
         if (!known) {
             co_return known.error();
         }
@@ -141,7 +143,7 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
             co_return std::move((*known)->record);
         }
         if (!known->has_value()) {
-            const auto there = co_await find_elsewhere(core, place);
+            const auto there = co_await find_elsewhere(core, conversation);
             if (!there || !there->has_value() || (*there)->run_id != run_id) {
                 co_return std::optional<session::run_record>();
             }
@@ -152,7 +154,7 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
         co_await pause(known->has_value() ? poll_period : 2 * poll_soon);
         if (known->has_value() && stops) {
             // If the store fails, the request is repeated.
-            (void)co_await store.request_stop({place.thread, run_id});
+            (void)co_await store.request_stop({conversation.thread, run_id});
         }
     }
 }

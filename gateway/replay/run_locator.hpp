@@ -33,7 +33,7 @@ struct known_run {
 /// Looks up a run: among the active ones, then in the store. If no process has it, tries to recover
 /// it first. nullopt if the thread has never had that run. `core` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
-find_run(run_core& core, conversation_key place, std::string run_id);
+find_run(run_core& core, conversation_key conversation, std::string run_id);
 
 /// A run that another process has.
 struct run_elsewhere {
@@ -46,20 +46,20 @@ struct run_elsewhere {
 /// The run that holds the thread in another process. nullopt if the thread is free or held by this
 /// process. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<run_elsewhere>>>
-find_elsewhere(run_core& core, const conversation_key& place);
+find_elsewhere(run_core& core, const conversation_key& conversation);
 
 /// The request with that runId that waits in the thread's queue, in another process, as a run
 /// elsewhere without a number. Its gateway is 0 while no process handles it. nullopt if there is
 /// none. If it is not in the queue, the result is that of find_run(), because it may have begun.
 /// The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
-find_queued(run_core& core, const conversation_key& place, std::string run_id);
+find_queued(run_core& core, const conversation_key& conversation, std::string run_id);
 
 /// Returns true if the request with that runId waits in the thread's queue in the store, perhaps in
 /// another process. Always false without a queue or a shared store. The arguments must outlive the
 /// await.
 [[nodiscard]] boost::asio::awaitable<result<bool>>
-is_queued(run_core& core, const conversation_key& place, std::string run_id);
+is_queued(run_core& core, const conversation_key& conversation, std::string run_id);
 
 /// Waits until the run, which is elsewhere, has ended or been lost, and returns its stored record.
 /// nullopt if it is unknown or has not begun. errc::draining: this process ends. With `stops`, all
@@ -67,7 +67,7 @@ is_queued(run_core& core, const conversation_key& place, std::string run_id);
 /// await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<session::run_record>>>
 wait_for_end_elsewhere(
-    run_core& core, const conversation_key& place, std::string run_id, bool stops = false
+    run_core& core, const conversation_key& conversation, std::string run_id, bool stops = false
 );
 
 } // namespace agui::gateway

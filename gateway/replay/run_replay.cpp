@@ -28,22 +28,22 @@ bool may_join_deltas(
 } // namespace
 
 boost::asio::awaitable<result<std::shared_ptr<event_log>>>
-log_of(run_core& core, const conversation_key& place, const known_run& run) {
+log_of(run_core& core, const conversation_key& conversation, const known_run& run) {
     if (run.log) {
         co_return run.log;
     }
-    session::store& store = core.store_of(place);
+    session::store& store = core.store_of(conversation);
     const failure expired{
         errc::run_expired, "the events of this run are no longer stored", "runId", {}
     };
     if (!run.record.answered_by.empty()) {
-        co_return co_await answered_log(core, place, run.record);
+        co_return co_await answered_log(core, conversation, run.record);
     }
     if (!store.keeps_logs()) {
         co_return expired;
     }
     if (run.place == run_place::elsewhere) {
-        co_return co_await followed_log(core, place, run.record, run.gateway);
+        co_return co_await followed_log(core, conversation, run.record, run.gateway);
     }
     if (run.place == run_place::lost) {
         co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};

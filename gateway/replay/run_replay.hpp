@@ -20,6 +20,6 @@ namespace agui::gateway {
 /// enough memory for them. errc::store_unavailable: also for an orphan that cannot be recovered
 /// yet. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
-log_of(run_core& core, const conversation_key& place, const known_run& run);
+log_of(run_core& core, const conversation_key& conversation, const known_run& run);
 
 } // namespace agui::gateway

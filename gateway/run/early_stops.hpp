@@ -31,15 +31,15 @@ public:
 
     /// Keeps a stop. An empty `run_id` means the whole thread. Of two for the same run or thread,
     /// the later one is kept.
-    void add(const conversation_key& place, const std::string& run_id, time_point asked);
+    void add(const conversation_key& conversation, const std::string& run_id, time_point asked);
     /// Returns true if a request whose first byte arrived at `received` must be stopped. Removes a
     /// stop that names its runId.
     [[nodiscard]] bool take(
-        const conversation_key& place, const std::string& run_id, time_point received,
+        const conversation_key& conversation, const std::string& run_id, time_point received,
         time_point now
     );
     /// Removes the stop of a run whose request will not arrive.
-    void forget(const conversation_key& place, const std::string& run_id);
+    void forget(const conversation_key& conversation, const std::string& run_id);
 
     [[nodiscard]] std::size_t size() const noexcept { return in_order_.size(); }
 

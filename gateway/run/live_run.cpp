@@ -104,14 +104,14 @@ std::shared_ptr<event_log> live_run::make_log(
 
 live_run::live_run(
     boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-    std::shared_ptr<event_log> events, conversation_key place, session::lease_ptr held,
+    std::shared_ptr<event_log> events, conversation_key conversation, session::lease_ptr held,
     session::run_record record, session::node_index first_own_message, settings options
 )
     : executor_(std::move(executor)),
       store_(store),
       time_(time),
       logger_(log),
-      place_(std::move(place)),
+      conversation_(std::move(conversation)),
       held_(std::move(held)),
       record_(std::move(record)),
       first_own_message_(first_own_message),
@@ -120,8 +120,8 @@ live_run::live_run(
       observed_(
           settings_.observer == nullptr ? nullptr
                                         : std::make_unique<observed_sink>(
-                                              *log_, *settings_.observer, place_.thread, record_,
-                                              logger_, log_->last_sequence()
+                                              *log_, *settings_.observer, conversation_.thread,
+                                              record_, logger_, log_->last_sequence()
                                           )
       ),
       translator_(
@@ -441,7 +441,7 @@ void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
 
 bool live_run::is_awaited() const {
     const auto asked = owner_.lock();
-    return asked && asked->is_awaited(place_);
+    return asked && asked->is_awaited(conversation_);
 }
 
 void live_run::check_readers() {

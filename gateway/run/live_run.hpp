@@ -50,11 +50,12 @@ public:
         memory_budget* memory
     );
 
-    /// `events` is from make_log(), with the same executor and store. `place` is the thread with
-    /// the stored `record`, and `held` the run's lease of it. The references must outlive the run.
+    /// `events` is from make_log(), with the same executor and store. `conversation` is the thread
+    /// with the stored `record`, and `held` the run's lease of it. The references must outlive the
+    /// run.
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time,
-        logger& log, std::shared_ptr<event_log> events, conversation_key place,
+        logger& log, std::shared_ptr<event_log> events, conversation_key conversation,
         session::lease_ptr held, session::run_record record, session::node_index first_own_message,
         settings options
     );
@@ -76,7 +77,7 @@ public:
         virtual void on_end(const std::shared_ptr<live_run>& run) = 0;
         /// Returns true if requests wait for its end, so it must not end for lack of readers. When
         /// they stop waiting, they call check_readers().
-        [[nodiscard]] virtual bool is_awaited(const conversation_key& place) const = 0;
+        [[nodiscard]] virtual bool is_awaited(const conversation_key& conversation) const = 0;
     };
 
     /// Writes RUN_STARTED, unless the log has it already, and `missing` (session::missing_results),
@@ -107,8 +108,8 @@ public:
     }
     /// Any thread. Set once readers can see the end, or will get it from the store (on_lost()).
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
-    [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
-    [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
+    [[nodiscard]] const conversation_key& conversation() const noexcept { return conversation_; }
+    [[nodiscard]] const session::thread_key& key() const noexcept { return conversation_.thread; }
     /// The record from the run's beginning; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
@@ -149,7 +150,7 @@ private:
     session::store& store_;
     const clock& time_;
     logger& logger_;
-    const conversation_key place_;
+    const conversation_key conversation_;
     const session::lease_ptr held_;
     const session::run_record record_;
     const session::node_index first_own_message_;

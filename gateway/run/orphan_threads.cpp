@@ -36,48 +36,48 @@ struct orphan_threads::look {
     std::set<session::thread_key> failed; ///< The store lists these again.
 };
 
-void orphan_threads::add(const conversation_key& place) {
+void orphan_threads::add(const conversation_key& conversation) {
     const std::lock_guard lock(mutex_);
-    places_.insert(place);
+    conversations_.insert(conversation);
 }
 
-bool orphan_threads::may_have_orphans(const conversation_key& place) {
+bool orphan_threads::may_have_orphans(const conversation_key& conversation) {
     const std::lock_guard lock(mutex_);
-    return !listed_ || places_.contains(place);
+    return !listed_ || conversations_.contains(conversation);
 }
 
 boost::asio::awaitable<bool> orphan_threads::recover_held(
-    session::store& store, conversation_key place, session::lease_ptr held
+    session::store& store, conversation_key conversation, session::lease_ptr held
 ) {
-    if (!held->found_orphans() && !may_have_orphans(place)) {
+    if (!held->found_orphans() && !may_have_orphans(conversation)) {
         co_return true;
     }
-    co_return co_await recover(store, std::move(place), std::move(held), false);
+    co_return co_await recover(store, std::move(conversation), std::move(held), false);
 }
 
 boost::asio::awaitable<bool> orphan_threads::recover(
-    session::store& store, conversation_key place, session::lease_ptr held, bool releases
+    session::store& store, conversation_key conversation, session::lease_ptr held, bool releases
 ) {
     const auto recovered = co_await recover_orphans(services_, store, std::move(held), releases);
     if (!recovered || !*recovered) {
         co_return false;
     }
     const std::lock_guard lock(mutex_);
-    places_.erase(place);
+    conversations_.erase(conversation);
     co_return true;
 }
 
 boost::asio::awaitable<bool>
-orphan_threads::recover(session::store& store, conversation_key place) {
-    const auto taken = co_await store.acquire(place.thread, {});
+orphan_threads::recover(session::store& store, conversation_key conversation) {
+    const auto taken = co_await store.acquire(conversation.thread, {});
     if (!taken) {
         co_return false;
     }
     bool recovered = false;
     std::exception_ptr thrown;
     try {
-        recovered = (!(*taken)->found_orphans() && !may_have_orphans(place)) ||
-                    co_await recover(store, place, *taken, true);
+        recovered = (!(*taken)->found_orphans() && !may_have_orphans(conversation)) ||
+                    co_await recover(store, conversation, *taken, true);
     } catch (...) {
         thrown = std::current_exception();
     }

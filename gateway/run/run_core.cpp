@@ -36,17 +36,17 @@ const agent_entry* run_core::find_agent(const std::string& id) const {
     return found == settings.agents.end() ? nullptr : &found->second;
 }
 
-session::store& run_core::store_of(const conversation_key& place) const {
-    return place.ephemeral ? ephemeral->store() : services.store;
+session::store& run_core::store_of(const conversation_key& conversation) const {
+    return conversation.ephemeral ? ephemeral->store() : services.store;
 }
 
 translator::translator_settings
-run_core::translation_of(const conversation_key& place, std::string_view protocol) {
+run_core::translation_of(const conversation_key& conversation, std::string_view protocol) {
     using translator::projection;
     translator::translator_settings made = settings.translation;
     if (translator::projection_from_string(protocol) == projection::undeclared) {
         made.on_loss = [weak = weak_from_this(),
-                        id = place.thread.thread_id](std::string_view type) {
+                        id = conversation.thread.thread_id](std::string_view type) {
             constexpr std::string_view text =
                 "parts of an event were left out: the client declares no AG-UI version from 1.0 on";
             const auto core = weak.lock();
@@ -56,9 +56,9 @@ run_core::translation_of(const conversation_key& place, std::string_view protoco
         };
     }
     // An ephemeral thread is in no store that could serve a link.
-    if (services.links != nullptr && !place.ephemeral) {
+    if (services.links != nullptr && !conversation.ephemeral) {
         made.part_link = [links = services.links,
-                          key = place.thread](std::string_view sha256, unix_ms now) {
+                          key = conversation.thread](std::string_view sha256, unix_ms now) {
             return links->link(key, sha256, now);
         };
     }
@@ -76,7 +76,9 @@ void run_core::on_detached(const std::shared_ptr<live_run>& run) {
     }
 }
 
-void run_core::on_orphaned(const std::shared_ptr<live_run>& run) { orphans.add(run->place()); }
+void run_core::on_orphaned(const std::shared_ptr<live_run>& run) {
+    orphans.add(run->conversation());
+}
 
 void run_core::on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) {
     on_lost_run_(*this, *run, std::move(events));
@@ -91,16 +93,16 @@ void run_core::on_end(const std::shared_ptr<live_run>& run) {
         const std::shared_ptr<live_run>& ended;
     } const removed_at_the_end{registry, run};
     check_failpoint("run.ending");
-    if (!store_of(run->place()).keeps_logs()) {
+    if (!store_of(run->conversation()).keeps_logs()) {
         registry.keep_log(*run);
     }
-    if (run->place().ephemeral) {
+    if (run->conversation().ephemeral) {
         ephemeral->grown(run->key(), run->log()->bytes(), run->executor());
     }
 }
 
-bool run_core::is_awaited(const conversation_key& place) const {
-    return settings.queue && queue.is_awaited(place);
+bool run_core::is_awaited(const conversation_key& conversation) const {
+    return settings.queue && queue.is_awaited(conversation);
 }
 
 } // namespace agui::gateway

@@ -33,18 +33,18 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
 
     /// An empty id means the default agent. Returns null if there is no such agent.
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
-    [[nodiscard]] session::store& store_of(const conversation_key& place) const;
+    [[nodiscard]] session::store& store_of(const conversation_key& conversation) const;
     /// Translator settings for a conversation and a peer's projection (`protocol` is its stored
     /// name). Parts that the projection cannot show are logged once an hour for each type of event.
     [[nodiscard]] translator::translator_settings
-    translation_of(const conversation_key& place, std::string_view protocol);
+    translation_of(const conversation_key& conversation, std::string_view protocol);
 
     // live_run::owner
     void on_detached(const std::shared_ptr<live_run>& run) override;
     void on_orphaned(const std::shared_ptr<live_run>& run) override;
     void on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) override;
     void on_end(const std::shared_ptr<live_run>& run) override;
-    [[nodiscard]] bool is_awaited(const conversation_key& place) const override;
+    [[nodiscard]] bool is_awaited(const conversation_key& conversation) const override;
 
     const process_services services;
     const run_settings settings;

@@ -13,7 +13,7 @@ bool waits(const waiting_run& request) { return !request.pass && !request.leaves
 
 void run_queue::add(const std::shared_ptr<waiting_run>& request) {
     const std::lock_guard lock(mutex_);
-    by_place_[request->place].push_back(request);
+    by_conversation_[request->conversation].push_back(request);
 }
 
 void run_queue::set_stored(waiting_run& request, std::int64_t number) {
@@ -24,12 +24,12 @@ void run_queue::set_stored(waiting_run& request, std::int64_t number) {
 void run_queue::remove(const std::shared_ptr<waiting_run>& request) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        const auto found = by_place_.find(request->place);
-        if (found == by_place_.end() || found->second.remove(request) == 0) {
+        const auto found = by_conversation_.find(request->conversation);
+        if (found == by_conversation_.end() || found->second.remove(request) == 0) {
             return;
         }
         if (found->second.empty()) {
-            by_place_.erase(found);
+            by_conversation_.erase(found);
         }
     }
     request->over.set();
@@ -38,7 +38,7 @@ void run_queue::remove(const std::shared_ptr<waiting_run>& request) noexcept {
 std::vector<std::int64_t> run_queue::numbers() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::int64_t> all(picked_up_.begin(), picked_up_.end());
-    for (const auto& [place, waiting] : by_place_) {
+    for (const auto& [conversation, waiting] : by_conversation_) {
         for (const std::shared_ptr<waiting_run>& each : waiting) {
             all.push_back(each->number); // 0 (not stored yet) matches no request.
         }
@@ -58,10 +58,10 @@ void run_queue::end_pick_up(std::int64_t number) noexcept {
 
 template <class Which>
 std::shared_ptr<waiting_run>
-run_queue::find_where(const conversation_key& place, Which which) const {
+run_queue::find_where(const conversation_key& conversation, Which which) const {
     const std::lock_guard lock(mutex_);
-    const auto found = by_place_.find(place);
-    if (found == by_place_.end()) {
+    const auto found = by_conversation_.find(conversation);
+    if (found == by_conversation_.end()) {
         return nullptr;
     }
     const auto request =
@@ -70,15 +70,16 @@ run_queue::find_where(const conversation_key& place, Which which) const {
 }
 
 std::shared_ptr<waiting_run>
-run_queue::find(const conversation_key& place, const std::string& run_id) const {
-    return find_where(place, [&](const session::run_record& record) {
+run_queue::find(const conversation_key& conversation, const std::string& run_id) const {
+    return find_where(conversation, [&](const session::run_record& record) {
         return record.run_id == run_id;
     });
 }
 
-std::shared_ptr<waiting_run>
-run_queue::find_by_key(const conversation_key& place, const std::string& idempotency_key) const {
-    return find_where(place, [&](const session::run_record& record) {
+std::shared_ptr<waiting_run> run_queue::find_by_key(
+    const conversation_key& conversation, const std::string& idempotency_key
+) const {
+    return find_where(conversation, [&](const session::run_record& record) {
         return record.idempotency_key == idempotency_key;
     });
 }
@@ -95,12 +96,14 @@ session::run_record record_of(const session::queued_request& request) {
     return record;
 }
 
-bool run_queue::is_awaited(const conversation_key& place) const { return newest(place) != 0; }
+bool run_queue::is_awaited(const conversation_key& conversation) const {
+    return newest(conversation) != 0;
+}
 
-unix_ms run_queue::newest(const conversation_key& place) const {
+unix_ms run_queue::newest(const conversation_key& conversation) const {
     const std::lock_guard lock(mutex_);
     unix_ms newest = 0;
-    if (const auto found = by_place_.find(place); found != by_place_.end()) {
+    if (const auto found = by_conversation_.find(conversation); found != by_conversation_.end()) {
         for (const auto& one : found->second) {
             newest = waits(*one) ? std::max(newest, one->waits_since) : newest;
         }
@@ -110,27 +113,27 @@ unix_ms run_queue::newest(const conversation_key& place) const {
 
 bool run_queue::is_first(const waiting_run& request) const {
     const std::lock_guard lock(mutex_);
-    const auto found = by_place_.find(request.place);
-    return found != by_place_.end() && waits(request) && request.number != 0 &&
+    const auto found = by_conversation_.find(request.conversation);
+    return found != by_conversation_.end() && waits(request) && request.number != 0 &&
            std::ranges::none_of(found->second, [&](const auto& one) {
                return waits(*one) && one->number != 0 && one->number < request.number;
            });
 }
 
 run_queue::taken run_queue::take(
-    const conversation_key& place, const std::string& run_id, const std::string& agent_id,
+    const conversation_key& conversation, const std::string& run_id, const std::string& agent_id,
     std::vector<session::queued_request> queued
 ) {
     taken all;
     all.pass = std::make_shared<queue_pass>();
     all.pass->run_id = run_id;
     const std::lock_guard lock(mutex_);
-    const auto found = by_place_.find(place);
+    const auto found = by_conversation_.find(conversation);
     for (session::queued_request& each : queued) {
         if (each.agent_id != agent_id) {
             continue;
         }
-        if (found != by_place_.end()) {
+        if (found != by_conversation_.end()) {
             const auto request = std::ranges::find_if(found->second, [&](const auto& one) {
                 return one->record.run_id == each.run_id;
             });
@@ -148,9 +151,9 @@ run_queue::taken run_queue::take(
     return all;
 }
 
-void run_queue::put_back(const conversation_key& place, const queue_pass& pass) {
+void run_queue::put_back(const conversation_key& conversation, const queue_pass& pass) {
     const std::lock_guard lock(mutex_);
-    if (const auto found = by_place_.find(place); found != by_place_.end()) {
+    if (const auto found = by_conversation_.find(conversation); found != by_conversation_.end()) {
         for (const auto& one : found->second) {
             if (one->pass.get() == &pass) {
                 one->pass.reset();

@@ -32,7 +32,7 @@ struct queue_pass {
 /// A request of this process whose messages wait in its thread's queue. To its client it appears as
 /// a started run.
 struct waiting_run {
-    conversation_key place;
+    conversation_key conversation;
     session::run_record record; ///< The known part; started_at is when it was queued.
     unix_ms waits_since = 0;    ///< As in session::queued_request.
     std::shared_ptr<event_log> log;
@@ -64,9 +64,9 @@ public:
 
     /// Returns null if no such request waits.
     [[nodiscard]] std::shared_ptr<waiting_run>
-    find(const conversation_key& place, const std::string& run_id) const;
+    find(const conversation_key& conversation, const std::string& run_id) const;
     [[nodiscard]] std::shared_ptr<waiting_run>
-    find_by_key(const conversation_key& place, const std::string& idempotency_key) const;
+    find_by_key(const conversation_key& conversation, const std::string& idempotency_key) const;
 
     /// The numbers of all stored requests, and of those being picked up.
     [[nodiscard]] std::vector<std::int64_t> numbers() const;
@@ -76,9 +76,9 @@ public:
     void end_pick_up(std::int64_t number) noexcept;
 
     /// Returns true if requests of the thread wait that no run has taken.
-    [[nodiscard]] bool is_awaited(const conversation_key& place) const;
+    [[nodiscard]] bool is_awaited(const conversation_key& conversation) const;
     /// Since when the newest of them waits, in shared time; 0 if there is none.
-    [[nodiscard]] unix_ms newest(const conversation_key& place) const;
+    [[nodiscard]] unix_ms newest(const conversation_key& conversation) const;
     /// Returns true if it is the first of them in the queue, which begins the next run.
     [[nodiscard]] bool is_first(const waiting_run& request) const;
 
@@ -90,12 +90,12 @@ public:
     /// except those being withdrawn. Taken requests that wait in this process then belong to its
     /// pass.
     [[nodiscard]] taken take(
-        const conversation_key& place, const std::string& run_id, const std::string& agent_id,
-        std::vector<session::queued_request> queued
+        const conversation_key& conversation, const std::string& run_id,
+        const std::string& agent_id, std::vector<session::queued_request> queued
     );
 
     /// Undoes take(): the run does not begin, and the requests of its pass wait as before.
-    void put_back(const conversation_key& place, const queue_pass& pass);
+    void put_back(const conversation_key& conversation, const queue_pass& pass);
 
     /// Marks the request as leaving, so that no run takes its messages. Returns false if a run
     /// already has, so they cannot be withdrawn.
@@ -111,10 +111,10 @@ private:
 
     template <class Which>
     [[nodiscard]] std::shared_ptr<waiting_run>
-    find_where(const conversation_key& place, Which which) const;
+    find_where(const conversation_key& conversation, Which which) const;
 
     mutable mutex mutex_;
-    std::map<conversation_key, waiting_list> by_place_ AGUI_GUARDED_BY(mutex_);
+    std::map<conversation_key, waiting_list> by_conversation_ AGUI_GUARDED_BY(mutex_);
     std::set<std::int64_t> picked_up_ AGUI_GUARDED_BY(mutex_);
 };
 

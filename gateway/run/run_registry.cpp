@@ -12,10 +12,10 @@ using runner::stop_reason;
 std::optional<stop_reason>
 run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
     const std::lock_guard lock(mutex_);
-    if (const auto [earlier, is_first] = by_place_.insert(run); !is_first) {
-        auto place = by_place_.extract(earlier);
-        place.value() = run;
-        by_place_.insert(std::move(place));
+    if (const auto [earlier, is_first] = by_conversation_.insert(run); !is_first) {
+        auto node = by_conversation_.extract(earlier);
+        node.value() = run;
+        by_conversation_.insert(std::move(node));
     }
     runs_.emplace(run, request.request_->received);
     request.request_->run = run;
@@ -25,20 +25,20 @@ run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
 void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        const auto found = by_place_.find(run->place());
-        if (found != by_place_.end() && *found == run) {
-            by_place_.erase(found);
+        const auto found = by_conversation_.find(run->conversation());
+        if (found != by_conversation_.end() && *found == run) {
+            by_conversation_.erase(found);
         }
         runs_.erase(run);
         forget_detached(run.get());
     }
-    wake(run->place());
+    wake(run->conversation());
 }
 
-std::shared_ptr<live_run> run_registry::active(const conversation_key& place) const {
+std::shared_ptr<live_run> run_registry::active(const conversation_key& conversation) const {
     const std::lock_guard lock(mutex_);
-    const auto found = by_place_.find(place);
-    return found == by_place_.end() ? nullptr : *found;
+    const auto found = by_conversation_.find(conversation);
+    return found == by_conversation_.end() ? nullptr : *found;
 }
 
 std::size_t run_registry::size() const {
@@ -61,7 +61,7 @@ std::vector<std::shared_ptr<live_run>> run_registry::all_runs() const {
 }
 
 std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_run>& run) {
-    wake(run->place());
+    wake(run->conversation());
     const std::lock_guard lock(mutex_);
     forget_detached(run.get());
     detached_places_[run.get()] = detached_.insert(detached_.end(), run);
@@ -89,7 +89,8 @@ void run_registry::keep_log(const live_run& run) {
     kept_log kept{run.log(), run.log()->bytes(), now + limits_.replay};
     const std::lock_guard lock(mutex_);
     kept_bytes_ += kept.bytes;
-    const auto [place, is_new] = kept_.try_emplace(run_name{run.place(), run.record().run_id});
+    const auto [place, is_new] =
+        kept_.try_emplace(run_name{run.conversation(), run.record().run_id});
     kept_bytes_ -= place->second.bytes; // The same runId, on a thread that was removed since.
     place->second = std::move(kept);
     if (is_new) {
@@ -104,9 +105,9 @@ void run_registry::keep_log(const live_run& run) {
 }
 
 std::shared_ptr<event_log>
-run_registry::find_log(const conversation_key& place, const std::string& run_id) const {
+run_registry::find_log(const conversation_key& conversation, const std::string& run_id) const {
     const std::lock_guard lock(mutex_);
-    const auto found = kept_.find(run_name{place, run_id});
+    const auto found = kept_.find(run_name{conversation, run_id});
     const bool is_kept =
         found != kept_.end() && found->second.until > std::chrono::steady_clock::now();
     return is_kept ? found->second.log : nullptr;
@@ -125,10 +126,11 @@ std::shared_ptr<event_log> run_registry::find_shared_log(std::int64_t run_number
 }
 
 std::unique_ptr<run_registry::arrival> run_registry::arrive(
-    conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
+    conversation_key conversation, std::string run_id,
+    std::chrono::steady_clock::time_point received
 ) {
     auto request = std::make_shared<arriving>();
-    request->name = {std::move(place), std::move(run_id)};
+    request->name = {std::move(conversation), std::move(run_id)};
     request->received = received;
     const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(mutex_);
@@ -140,11 +142,11 @@ std::unique_ptr<run_registry::arrival> run_registry::arrive(
 }
 
 void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool held_thread) {
-    const conversation_key& place = request->name.first;
+    const conversation_key& conversation = request->name.first;
     bool has_run = false;
     {
         const std::lock_guard lock(mutex_);
-        const auto [begin, end] = arrivals_.equal_range(place);
+        const auto [begin, end] = arrivals_.equal_range(conversation);
         arrivals_.erase(std::find_if(begin, end, [&](const auto& one) {
             return one.second == request;
         }));
@@ -152,7 +154,7 @@ void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool he
     }
     request->over.set();
     if (held_thread && !has_run) {
-        wake(place);
+        wake(conversation);
     }
 }
 
@@ -162,19 +164,19 @@ bool run_registry::arrival::stopped() const {
 }
 
 run_registry::stopping run_registry::stop(
-    const conversation_key& place, const std::optional<std::string>& run_id,
+    const conversation_key& conversation, const std::optional<std::string>& run_id,
     std::chrono::steady_clock::time_point asked
 ) {
     stopping found;
     {
         const std::lock_guard lock(mutex_);
-        const auto live = by_place_.find(place);
-        if (live != by_place_.end() &&
+        const auto live = by_conversation_.find(conversation);
+        if (live != by_conversation_.end() &&
             (run_id ? (*live)->record().run_id == *run_id : runs_.at(*live) <= asked)) {
             found.run_ = *live;
             found.run_->stop(stop_reason::cancelled);
         }
-        const auto [begin, end] = arrivals_.equal_range(place);
+        const auto [begin, end] = arrivals_.equal_range(conversation);
         for (auto one = begin; one != end; ++one) {
             arriving& request = *one->second;
             const bool is_meant =
@@ -186,12 +188,13 @@ run_registry::stopping run_registry::stop(
         }
         // Requests with invalid ids are refused, so a stop for them need not be kept.
         const std::string name = run_id.value_or(std::string());
-        if (!(run_id && found.any()) && is_sound_id(place.thread.thread_id) && is_sound_id(name)) {
-            early_stops_.add(place, name, asked);
+        if (!(run_id && found.any()) && is_sound_id(conversation.thread.thread_id) &&
+            is_sound_id(name)) {
+            early_stops_.add(conversation, name, asked);
         }
     }
     if (!found.requests_.empty()) {
-        wake(place);
+        wake(conversation);
     }
     return found;
 }
@@ -214,25 +217,27 @@ boost::asio::awaitable<bool> run_registry::stopping::wait() {
     co_return stopped;
 }
 
-void run_registry::forget_early_stop(const conversation_key& place, const std::string& run_id) {
+void run_registry::forget_early_stop(
+    const conversation_key& conversation, const std::string& run_id
+) {
     const std::lock_guard lock(mutex_);
-    early_stops_.forget(place, run_id);
+    early_stops_.forget(conversation, run_id);
 }
 
-std::vector<std::shared_ptr<change_signal>> run_registry::watching(const conversation_key& place
-) const {
+std::vector<std::shared_ptr<change_signal>>
+run_registry::watching(const conversation_key& conversation) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<change_signal>> told;
-    const auto [begin, end] = watches_.equal_range(place);
+    const auto [begin, end] = watches_.equal_range(conversation);
     for (auto one = begin; one != end; ++one) {
         told.push_back(one->second);
     }
     return told;
 }
 
-void run_registry::wake(const conversation_key& place) const noexcept {
+void run_registry::wake(const conversation_key& conversation) const noexcept {
     try {
-        for (const std::shared_ptr<change_signal>& signal : watching(place)) {
+        for (const std::shared_ptr<change_signal>& signal : watching(conversation)) {
             signal->notify();
         }
     } catch (const std::exception&) {
@@ -241,24 +246,25 @@ void run_registry::wake(const conversation_key& place) const noexcept {
     }
 }
 
-std::unique_ptr<run_registry::watch>
-run_registry::watch_place(conversation_key place, const boost::asio::any_io_executor& executor) {
+std::unique_ptr<run_registry::watch> run_registry::watch_conversation(
+    conversation_key conversation, const boost::asio::any_io_executor& executor
+) {
     return std::make_unique<watch>(
-        *this, std::move(place), std::make_shared<change_signal>(executor)
+        *this, std::move(conversation), std::make_shared<change_signal>(executor)
     );
 }
 
 run_registry::watch::watch(
-    run_registry& owner, conversation_key place, std::shared_ptr<change_signal> signal
+    run_registry& owner, conversation_key conversation, std::shared_ptr<change_signal> signal
 )
-    : owner_(owner), place_(std::move(place)), signal_(std::move(signal)) {
+    : owner_(owner), conversation_(std::move(conversation)), signal_(std::move(signal)) {
     const std::lock_guard lock(owner_.mutex_);
-    owner_.watches_.emplace(place_, signal_);
+    owner_.watches_.emplace(conversation_, signal_);
 }
 
 run_registry::watch::~watch() {
     const std::lock_guard lock(owner_.mutex_);
-    const auto [begin, end] = owner_.watches_.equal_range(place_);
+    const auto [begin, end] = owner_.watches_.equal_range(conversation_);
     owner_.watches_.erase(std::find_if(begin, end, [this](const auto& one) {
         return one.second == signal_;
     }));
@@ -290,8 +296,8 @@ void run_registry::end_admission() {
 }
 
 boost::asio::awaitable<std::unique_ptr<run_registry::key_lock>>
-run_registry::lock_key(conversation_key place, std::string key) {
-    key_name name{std::move(place), std::move(key)};
+run_registry::lock_key(conversation_key conversation, std::string key) {
+    key_name name{std::move(conversation), std::move(key)};
     for (;;) {
         std::shared_ptr<completion_event> other;
         {
@@ -324,7 +330,7 @@ void run_registry::begin_drain() {
     {
         const std::lock_guard lock(mutex_);
         draining_ = true;
-        for (const auto& [place, signal] : watches_) {
+        for (const auto& [conversation, signal] : watches_) {
             waiting.push_back(signal);
         }
     }

@@ -52,7 +52,7 @@ public:
     add(const std::shared_ptr<live_run>& run, arrival& request);
     void remove(const std::shared_ptr<live_run>& run) noexcept;
     /// The active run of the thread, or null.
-    [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
+    [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& conversation) const;
     [[nodiscard]] std::size_t size() const;
     /// All active runs, in no particular order.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
@@ -67,7 +67,7 @@ public:
     void keep_log(const live_run& run);
     /// A log that keep_log() keeps, or null.
     [[nodiscard]] std::shared_ptr<event_log>
-    find_log(const conversation_key& place, const std::string& run_id) const;
+    find_log(const conversation_key& conversation, const std::string& run_id) const;
 
     /// Lets later readers of the run use a log that was read from the store, as long as it exists.
     /// A null `log` removes it.
@@ -79,7 +79,8 @@ public:
     /// Registers a request, as soon as its runId is known, until the result is destroyed. Its first
     /// byte arrived at `received`. An earlier stop may apply to it (early_stops).
     [[nodiscard]] std::unique_ptr<arrival> arrive(
-        conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
+        conversation_key conversation, std::string run_id,
+        std::chrono::steady_clock::time_point received
     );
 
     /// The run and the requests that a stop has reached.
@@ -89,11 +90,11 @@ public:
     /// may be on their way. Requests that wait for the thread check again. Without a runId,
     /// requests received after `asked` are not stopped.
     [[nodiscard]] stopping stop(
-        const conversation_key& place, const std::optional<std::string>& run_id,
+        const conversation_key& conversation, const std::optional<std::string>& run_id,
         std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now()
     );
     /// Removes a stop that stop() has kept, because the run with that id has already ended.
-    void forget_early_stop(const conversation_key& place, const std::string& run_id);
+    void forget_early_stop(const conversation_key& conversation, const std::string& run_id);
 
     /// Counts a request among the runs while it exists.
     class admission;
@@ -105,16 +106,16 @@ public:
     /// Returns once no other request holds the key, so that of several repeats one starts the run
     /// and the others find it.
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<key_lock>>
-    lock_key(conversation_key place, std::string key);
+    lock_key(conversation_key conversation, std::string key);
 
     /// While it exists, wakes its owner when something happens in a conversation: a run has ended
     /// or lost its last reader, a request that held the thread has ended without a run, or a stop
     /// came.
     class watch;
     /// Wakes all watchers of the conversation.
-    void wake(const conversation_key& place) const noexcept;
+    void wake(const conversation_key& conversation) const noexcept;
     [[nodiscard]] std::unique_ptr<watch>
-    watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
+    watch_conversation(conversation_key conversation, const boost::asio::any_io_executor& executor);
 
     // Shutdown.
 
@@ -139,18 +140,18 @@ private:
         std::chrono::steady_clock::time_point until;
     };
     struct arriving;
-    /// Orders runs by their place, so that a set finds a run by its place.
-    struct place_order {
+    /// Orders runs by their conversation, so that a set finds the run of a conversation.
+    struct conversation_order {
         using is_transparent = void;
         using run_ptr = std::shared_ptr<live_run>;
         bool operator()(const run_ptr& a, const run_ptr& b) const {
-            return a->place() < b->place();
+            return a->conversation() < b->conversation();
         }
         bool operator()(const run_ptr& a, const conversation_key& b) const {
-            return a->place() < b;
+            return a->conversation() < b;
         }
         bool operator()(const conversation_key& a, const run_ptr& b) const {
-            return a < b->place();
+            return a < b->conversation();
         }
     };
 
@@ -158,8 +159,8 @@ private:
     void end_admission();
     void unlock_key(const key_name& name);
     void forget_detached(const live_run* run) AGUI_REQUIRES(mutex_);
-    [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
-    ) const;
+    [[nodiscard]] std::vector<std::shared_ptr<change_signal>>
+    watching(const conversation_key& conversation) const;
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> all_runs() const AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
 
@@ -169,8 +170,9 @@ private:
     /// is committed stays here briefly, while its thread may already have the next one.
     std::unordered_map<std::shared_ptr<live_run>, std::chrono::steady_clock::time_point>
         runs_ AGUI_GUARDED_BY(mutex_);
-    /// The newest run of each place.
-    std::set<std::shared_ptr<live_run>, place_order> by_place_ AGUI_GUARDED_BY(mutex_);
+    /// The newest run of each conversation.
+    std::set<std::shared_ptr<live_run>, conversation_order> by_conversation_ AGUI_GUARDED_BY(mutex_
+    );
     /// Ordered by time without readers, longest first. Readers may have come back.
     detached_list detached_ AGUI_GUARDED_BY(mutex_);
     std::unordered_map<const live_run*, detached_list::iterator>
@@ -266,7 +268,9 @@ private:
 
 class run_registry::watch {
 public:
-    watch(run_registry& owner, conversation_key place, std::shared_ptr<change_signal> signal);
+    watch(
+        run_registry& owner, conversation_key conversation, std::shared_ptr<change_signal> signal
+    );
     ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
@@ -280,7 +284,7 @@ public:
 
 private:
     run_registry& owner_;
-    const conversation_key place_;
+    const conversation_key conversation_;
     const std::shared_ptr<change_signal> signal_;
 };
 

@@ -18,10 +18,10 @@ using runner::stop_reason;
 boost::asio::awaitable<bool> loses_readers(run_core& core, const std::shared_ptr<live_run>& run) {
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
-    const auto watch = core.registry.watch_place(run->place(), executor);
+    const auto watch = core.registry.watch_conversation(run->conversation(), executor);
     while (!run->detached()) {
         if (std::chrono::steady_clock::now() >= give_up ||
-            core.registry.active(run->place()) != run) {
+            core.registry.active(run->conversation()) != run) {
             co_return false;
         }
         co_await watch->wait_until(give_up);
@@ -32,10 +32,10 @@ boost::asio::awaitable<bool> loses_readers(run_core& core, const std::shared_ptr
 } // namespace
 
 boost::asio::awaitable<stopped_here> supersede_here(
-    std::shared_ptr<run_core> core, conversation_key place, std::optional<std::string> run_id,
-    bool if_left
+    std::shared_ptr<run_core> core, conversation_key conversation,
+    std::optional<std::string> run_id, bool if_left
 ) {
-    const auto run = core->registry.active(place);
+    const auto run = core->registry.active(conversation);
     if (!run || (run_id && run->record().run_id != *run_id)) {
         co_return stopped_here();
     }

@@ -20,8 +20,8 @@ namespace agui::gateway {
 /// has a new message for the thread. Returns once the run has ended. With `if_left`, stops it only
 /// if it loses its readers within run_settings::busy_wait.
 [[nodiscard]] boost::asio::awaitable<stopped_here> supersede_here(
-    std::shared_ptr<run_core> core, conversation_key place, std::optional<std::string> run_id,
-    bool if_left
+    std::shared_ptr<run_core> core, conversation_key conversation,
+    std::optional<std::string> run_id, bool if_left
 );
 
 /// Carries out stops that other processes request through the store because they cannot reach this

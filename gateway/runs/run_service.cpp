@@ -41,25 +41,25 @@ struct active_log {
 };
 
 boost::asio::awaitable<result<std::optional<active_log>>>
-find_active_log(run_core& core, const conversation_key& place) {
-    if (const auto live = core.registry.active(place)) {
+find_active_log(run_core& core, const conversation_key& conversation) {
+    if (const auto live = core.registry.active(conversation)) {
         co_return active_log{live->log(), live->first_own_message(), live->record().number};
     }
-    const auto there = co_await find_elsewhere(core, place);
+    const auto there = co_await find_elsewhere(core, conversation);
     if (!there) {
         co_return there.error();
     }
     if (!there->has_value() || (*there)->number == 0) {
         co_return std::optional<active_log>();
     }
-    auto known = co_await find_run(core, place, (*there)->run_id);
+    auto known = co_await find_run(core, conversation, (*there)->run_id);
     if (!known) {
         co_return known.error();
     }
     if (!known->has_value() || (*known)->place != run_place::elsewhere) {
         co_return std::optional<active_log>(); // It has just ended.
     }
-    auto log = co_await followed_log(core, place, (*known)->record, (*there)->gateway);
+    auto log = co_await followed_log(core, conversation, (*known)->record, (*there)->gateway);
     if (!log) {
         co_return log.error();
     }
@@ -67,42 +67,42 @@ find_active_log(run_core& core, const conversation_key& place) {
 }
 
 boost::asio::awaitable<bool>
-is_still_active(run_core& core, const conversation_key& place, const active_log& seen) {
-    if (const auto live = core.registry.active(place)) {
+is_still_active(run_core& core, const conversation_key& conversation, const active_log& seen) {
+    if (const auto live = core.registry.active(conversation)) {
         co_return live->log() == seen.log;
     }
-    const auto there = co_await find_elsewhere(core, place);
+    const auto there = co_await find_elsewhere(core, conversation);
     co_return there && there->has_value() && (*there)->number == seen.run_number;
 }
 
 struct found_run {
-    conversation_key place;
+    conversation_key conversation;
     known_run known;
 };
 
 boost::asio::awaitable<result<found_run>>
 find_any(run_core& core, const thread_key& key, const std::string& run_id) {
     for (const bool ephemeral : {false, true}) {
-        const conversation_key place{key, ephemeral};
+        const conversation_key conversation{key, ephemeral};
         // Locks the runId, because the run may be stored but not active while it is just beginning.
-        const auto lock = co_await core.registry.lock_key(place, "run " + run_id);
-        auto known = co_await find_run(core, place, run_id);
+        const auto lock = co_await core.registry.lock_key(conversation, "run " + run_id);
+        auto known = co_await find_run(core, conversation, run_id);
         if (!known) {
             co_return known.error();
         }
         if (known->has_value()) {
-            co_return found_run{place, std::move(**known)};
+            co_return found_run{conversation, std::move(**known)};
         }
     }
-    const conversation_key place{key, false};
-    auto queued = co_await find_queued(core, place, run_id);
+    const conversation_key conversation{key, false};
+    auto queued = co_await find_queued(core, conversation, run_id);
     if (!queued) {
         co_return queued.error();
     }
     if (!queued->has_value()) {
         co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
     }
-    co_return found_run{place, std::move(**queued)};
+    co_return found_run{conversation, std::move(**queued)};
 }
 
 // Waits, for a limited time, until the log shows the event or has ended.
@@ -145,7 +145,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         if (!run) {
             co_return run.error();
         }
-        auto log = co_await log_of(*core, run->place, run->known);
+        auto log = co_await log_of(*core, run->conversation, run->known);
         if (!log && log.error().code == errc::run_expired) {
             co_return failure{
                 errc::cursor_expired, "the events of this run are no longer stored", "after"
@@ -203,14 +203,14 @@ run_service::history(std::string principal, const translator::run_input& input) 
             errc::overloaded, "there is not enough memory for this conversation", {}, {}
         };
     }
-    const conversation_key place{key, false};
+    const conversation_key conversation{key, false};
     session::thread_record thread;
     std::optional<active_log> live;
     // The active run is looked up before and after the thread is read: if it is the same, the
     // thread holds all messages from before that run.
     for (;;) {
         if (input.forwarded.follow) {
-            auto found = co_await find_active_log(*core, place);
+            auto found = co_await find_active_log(*core, conversation);
             if (!found) {
                 co_return found.error();
             }
@@ -220,7 +220,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
         if (!loaded) {
             co_return loaded.error();
         }
-        if (!live || co_await is_still_active(*core, place, *live)) {
+        if (!live || co_await is_still_active(*core, conversation, *live)) {
             thread = loaded->has_value() ? std::move(**loaded) : session::thread_record();
             break;
         }
@@ -232,7 +232,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
     write_history(
         thread, live ? live->first_own_message : session::no_node,
         {input.thread_id, input.run_id, input.parent_run_id}, core->services.time.now(),
-        core->translation_of(place, to_string(input.projection)), *out.log
+        core->translation_of(conversation, to_string(input.projection)), *out.log
     );
     out.log->publish_end();
     if (out.log->outgrown(SIZE_MAX)) {
@@ -254,10 +254,10 @@ run_service::pass(std::int64_t gateway, client_request request) {
 boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 run_service::follow(thread_key key, std::string run_id, std::int64_t gateway) {
     const std::shared_ptr<run_core> core = core_;
-    const conversation_key place{std::move(key), false};
-    auto known = co_await find_run(*core, place, run_id);
+    const conversation_key conversation{std::move(key), false};
+    auto known = co_await find_run(*core, conversation, run_id);
     if (known && !known->has_value()) {
-        known = co_await find_queued(*core, place, run_id);
+        known = co_await find_queued(*core, conversation, run_id);
     }
     if (!known) {
         co_return known.error();
@@ -268,20 +268,21 @@ run_service::follow(thread_key key, std::string run_id, std::int64_t gateway) {
     if ((*known)->place == run_place::elsewhere) {
         (*known)->gateway = gateway;
     }
-    co_return co_await log_of(*core, place, **known);
+    co_return co_await log_of(*core, conversation, **known);
 }
 
 boost::asio::awaitable<std::shared_ptr<event_log>>
 run_service::find_here(thread_key key, std::string run_id, std::int64_t run_number) {
     const std::shared_ptr<run_core> core = core_;
-    const conversation_key place{std::move(key), false};
+    const conversation_key conversation{std::move(key), false};
     // Locks the runId, because a run that is just beginning is neither active nor queued.
-    const auto lock = co_await core->registry.lock_key(place, "run " + run_id);
-    if (const auto live = core->registry.active(place); live && live->record().run_id == run_id) {
+    const auto lock = co_await core->registry.lock_key(conversation, "run " + run_id);
+    if (const auto live = core->registry.active(conversation);
+        live && live->record().run_id == run_id) {
         const bool is_meant = run_number == 0 || live->record().number == run_number;
         co_return is_meant ? live->log() : nullptr;
     }
-    const auto waiting = core->queue.find(place, run_id);
+    const auto waiting = core->queue.find(conversation, run_id);
     co_return waiting ? waiting->log : nullptr;
 }
 
@@ -290,12 +291,14 @@ boost::asio::awaitable<stopped_here> run_service::stop_here(
     std::chrono::steady_clock::time_point asked
 ) {
     const std::shared_ptr<run_core> core = core_;
-    conversation_key place{std::move(key), false};
+    conversation_key conversation{std::move(key), false};
     if (wish != stop_wish::cancelled) {
         const bool if_left = wish == stop_wish::superseded_if_left;
-        co_return co_await supersede_here(core, std::move(place), std::move(run_id), if_left);
+        co_return co_await supersede_here(
+            core, std::move(conversation), std::move(run_id), if_left
+        );
     }
-    run_registry::stopping reached = core->registry.stop(place, run_id, asked);
+    run_registry::stopping reached = core->registry.stop(conversation, run_id, asked);
     stopped_here met{reached.any(), false};
     met.stopped = co_await reached.wait();
     co_return met;
@@ -306,10 +309,10 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<run_core> core = core_;
     const auto asked = std::chrono::steady_clock::now();
     check_failpoint("cancel.requested");
-    const conversation_key places[] = {{key, false}, {key, true}};
+    const conversation_key conversations[] = {{key, false}, {key, true}};
     std::vector<run_registry::stopping> reached;
-    for (const conversation_key& place : places) {
-        reached.push_back(core->registry.stop(place, run_id, asked));
+    for (const conversation_key& conversation : conversations) {
+        reached.push_back(core->registry.stop(conversation, run_id, asked));
     }
     pass_failpoint("cancel.counted");
     bool any = false;
@@ -321,17 +324,18 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     }
     // Requests stopped here may also wait for the thread in other processes.
     if (core->services.store.is_shared() && (!(stopped && run_id) || core->settings.queue)) {
-        const auto there = co_await stop_elsewhere(*core, places[0], run_id, asked);
+        const auto there = co_await stop_elsewhere(*core, conversations[0], run_id, asked);
         if (!there) {
             co_return there.error();
         }
         any = any || there->any;
         stopped = stopped || there->stopped;
     }
-    for (std::size_t i = 0; i < std::size(places) && !any; ++i) {
-        session::store& store = core->store_of(places[i]);
+    for (std::size_t i = 0; i < std::size(conversations) && !any; ++i) {
+        session::store& store = core->store_of(conversations[i]);
         const auto latest = co_await (
-            run_id ? store.find_run(places[i].thread, *run_id) : store.latest_run(places[i].thread)
+            run_id ? store.find_run(conversations[i].thread, *run_id)
+                   : store.latest_run(conversations[i].thread)
         );
         if (!latest) {
             co_return latest.error();
@@ -339,9 +343,9 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
         any = latest->has_value();
         stopped = any && (*latest)->status == session::run_status::cancelled;
     }
-    for (const conversation_key& place : places) {
+    for (const conversation_key& conversation : conversations) {
         if (run_id && any) {
-            core->registry.forget_early_stop(place, *run_id);
+            core->registry.forget_early_stop(conversation, *run_id);
         }
     }
     co_return stopped;
@@ -351,23 +355,23 @@ boost::asio::awaitable<result<session::run_record>>
 run_service::wait_for_end(thread_key key, std::string run_id) {
     const std::shared_ptr<run_core> core = core_;
     for (const bool ephemeral : {false, true}) {
-        const conversation_key place{key, ephemeral};
-        if (const auto waiting = core->queue.find(place, run_id)) {
+        const conversation_key conversation{key, ephemeral};
+        if (const auto waiting = core->queue.find(conversation, run_id)) {
             co_await waiting->over.wait();
         }
         std::shared_ptr<live_run> run;
         {
             // With the runId locked, because a run that is just beginning may be in the store, but
             // not active.
-            const auto lock = co_await core->registry.lock_key(place, "run " + run_id);
-            run = core->registry.active(place);
+            const auto lock = co_await core->registry.lock_key(conversation, "run " + run_id);
+            run = core->registry.active(conversation);
         }
         if (run && run->record().run_id == run_id) {
             co_await run->ended().wait();
         }
-        session::store& store = core->store_of(place);
+        session::store& store = core->store_of(conversation);
         auto found = co_await (
-            store.is_shared() ? wait_for_end_elsewhere(*core, place, run_id)
+            store.is_shared() ? wait_for_end_elsewhere(*core, conversation, run_id)
                               : store.find_run(key, run_id)
         );
         if (!found) {
@@ -420,7 +424,7 @@ std::vector<run_service::active_run> run_service::active_runs() const {
         const session::run_record& record = run->record();
         all.push_back({
             .thread = run->key(),
-            .ephemeral = run->place().ephemeral,
+            .ephemeral = run->conversation().ephemeral,
             .run_id = record.run_id,
             .agent_id = record.agent_id,
             .started_at = record.started_at,

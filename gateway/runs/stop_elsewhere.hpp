@@ -23,7 +23,7 @@ struct stopped_elsewhere {
 /// asked because a request may be on its way to any of them. Returns once the run has ended and the
 /// request has left the queue. Fails if the store does. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
-    run_core& core, const conversation_key& place, const std::optional<std::string>& run_id,
+    run_core& core, const conversation_key& conversation, const std::optional<std::string>& run_id,
     std::chrono::steady_clock::time_point asked
 );
 

@@ -23,13 +23,13 @@ protected:
     }
     bool recover_held() {
         const session::lease_ptr held = get(store_->acquire(thread_1, "r2"));
-        const bool recovered = run(threads_.recover_held(*store_, place_, held));
+        const bool recovered = run(threads_.recover_held(*store_, conversation_, held));
         store_->release(held);
         return recovered;
     }
-    bool recover() { return run(threads_.recover(*store_, place_)); }
+    bool recover() { return run(threads_.recover(*store_, conversation_)); }
 
-    const conversation_key place_{thread_1, false};
+    const conversation_key conversation_{thread_1, false};
     runner::tool_registry tools_;
     sequential_ids ids_;
     manual_clock time_;
@@ -52,14 +52,14 @@ TEST_F(OrphanThreads, AreLookedAtOnlyWhereThereMayBeOne) {
     EXPECT_TRUE(recover_held());
     EXPECT_FALSE(is_recovered());
 
-    threads_.add(place_);
+    threads_.add(conversation_);
 
     EXPECT_TRUE(recover_held());
     EXPECT_TRUE(is_recovered());
 }
 
 TEST_F(OrphanThreads, AreNotTakenFromTheirHolder) {
-    threads_.add(place_);
+    threads_.add(conversation_);
     const session::lease_ptr held = get(store_->acquire(thread_1, "r2"));
 
     EXPECT_FALSE(recover());
