@@ -68,7 +68,7 @@ struct accepted_run {
         /// Set while the request waits in the queue. Its run takes all waiting messages.
         std::shared_ptr<waiting_run> waiting;
         /// Set once its run has taken messages from the queue.
-        std::shared_ptr<queue_pass> pass;
+        std::shared_ptr<queue_batch> batch;
     };
     /// Null if the request repeats a run: `log` is then that run's, and there is nothing to begin.
     std::unique_ptr<admitted> to_begin;

@@ -31,9 +31,9 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
     input.messages.erase(
         input.messages.begin() + static_cast<std::ptrdiff_t>(own_messages_), input.messages.end()
     );
-    if (request_.pass) {
-        core_.queue.put_back(request_.conversation, *request_.pass);
-        request_.pass.reset();
+    if (request_.batch) {
+        core_.queue.put_back(request_.conversation, *request_.batch);
+        request_.batch.reset();
     }
     auto queued = co_await store_.queued(request_.conversation.thread);
     if (!queued) {
@@ -54,7 +54,7 @@ boost::asio::awaitable<result<void>> queue_taking::take_messages() {
     run_queue::taken taken = core_.queue.take(
         request_.conversation, input.run_id, request_.agent->settings.id, std::move(*queued)
     );
-    request_.pass = std::move(taken.pass);
+    request_.batch = std::move(taken.batch);
     taken_ = std::move(taken.requests);
     check_failpoint("queue.taken");
     std::set<std::string, std::less<>> ids;

@@ -32,8 +32,8 @@ public:
     /// The request must outlive it. Its thread must have been read before take() is called.
     explicit queue_taking(accepted_run::admitted& request);
 
-    /// Sets admitted::pass if the run takes anything. errc::not_found: the request's own message is
-    /// no longer in the queue; then nothing was taken.
+    /// Sets admitted::batch if the run takes anything. errc::not_found: the request's own message
+    /// is no longer in the queue; then nothing was taken.
     [[nodiscard]] boost::asio::awaitable<result<void>> take();
     /// To be called after errc::conflict: other processes may have withdrawn taken messages.
     [[nodiscard]] boost::asio::awaitable<result<void>> take_again();

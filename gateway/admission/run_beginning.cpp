@@ -211,7 +211,7 @@ private:
         if (sends) {
             policy.client_history = *sends;
         }
-        if (request_.pass || request_.what.only_new) { // The queue holds only new messages.
+        if (request_.batch || request_.what.only_new) { // The queue holds only new messages.
             policy.client_history = session::client_history::delta;
             policy.mode = session::history_mode::server;
         }
@@ -305,12 +305,12 @@ private:
     unix_ms now_ = 0;
 };
 
-boost::asio::awaitable<void> end_pass_after(
-    std::shared_ptr<run_core> core, conversation_key conversation, std::shared_ptr<queue_pass> pass,
-    std::shared_ptr<live_run> run
+boost::asio::awaitable<void> set_over_after_run(
+    std::shared_ptr<run_core> core, conversation_key conversation,
+    std::shared_ptr<queue_batch> batch, std::shared_ptr<live_run> run
 ) {
     co_await run->ended().wait();
-    core->queue.end_pass(*pass, std::nullopt);
+    core->queue.set_over(*batch, std::nullopt);
     core->registry.wake(conversation);
 }
 
@@ -352,33 +352,33 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
         // From here on messages can be stored for the thread.
         core.registry.wake(request.conversation);
     }
-    if (request.pass && !thrown && begun) {
+    if (request.batch && !thrown && begun) {
         boost::asio::co_spawn(
             request.executor,
-            end_pass_after(request.core, request.conversation, request.pass, *begun),
+            set_over_after_run(request.core, request.conversation, request.batch, *begun),
             boost::asio::detached
         );
-    } else if (request.pass) {
+    } else if (request.batch) {
         if (request.waiting && !thrown && begun.error().code == errc::lease_lost) {
             // No request is refused for a lost lease: all continue to wait.
-            core.queue.put_back(request.conversation, *request.pass);
-            request.pass.reset();
+            core.queue.put_back(request.conversation, *request.batch);
+            request.batch.reset();
             co_return begun;
         }
         // Messages that can never succeed leave the queue, so that later ones are answered.
         if (!thrown && !may_succeed_later(begun.error().code)) {
-            for (const std::int64_t number : request.pass->numbers) {
+            for (const std::int64_t number : request.batch->numbers) {
                 (void)co_await core.store_of(request.conversation)
                     .withdraw(request.conversation.thread, number);
             }
             core.services.log.log(
                 log_level::warning,
                 "the queued messages of a thread cannot be answered: withdrawing them",
-                {{"thread", request.conversation.thread.thread_id}, {"run", request.pass->run_id}}
+                {{"thread", request.conversation.thread.thread_id}, {"run", request.batch->run_id}}
             );
         }
-        core.queue.end_pass(
-            *request.pass,
+        core.queue.set_over(
+            *request.batch,
             thrown ? failure{errc::internal, "the run could not be started", {}, {}} : begun.error()
         );
         core.registry.wake(request.conversation);

@@ -16,8 +16,8 @@ namespace agui::gateway {
 record_of(const accepted_run::admitted& request, unix_ms started_at);
 
 /// Begins the run of a request that has acquired its thread in the store. On failure the thread is
-/// released. A request that waits in the queue (admitted::waiting) begins a pass even if its run
-/// then fails. The arguments must outlive the await.
+/// released. A request that waits in the queue (admitted::waiting) takes its batch
+/// (admitted::batch) even if its run then fails. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<live_run>>>
 begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log);
 

@@ -104,8 +104,8 @@ private:
             const auto run = co_await begun_elsewhere();
             // Checked after the store was asked, because a run here may have taken the message
             // meanwhile.
-            if (const auto pass = core_->queue.pass_of(*waiting_)) {
-                if (co_await follow(pass, *watch)) {
+            if (const auto batch = core_->queue.batch_of(*waiting_)) {
+                if (co_await follow(batch, *watch)) {
                     co_return;
                 }
                 continue;
@@ -272,9 +272,9 @@ private:
     // Waits until the run that has taken its message is over. Returns false if that run has put the
     // message back.
     boost::asio::awaitable<bool>
-    follow(std::shared_ptr<queue_pass> pass, run_registry::watch& watch) {
-        while (!core_->queue.is_over(*pass)) {
-            if (core_->queue.pass_of(*waiting_) != pass) {
+    follow(std::shared_ptr<queue_batch> batch, run_registry::watch& watch) {
+        while (!core_->queue.is_over(*batch)) {
+            if (core_->queue.batch_of(*waiting_) != batch) {
                 co_return false;
             }
             if (request_->arrival->stopped()) {
@@ -284,10 +284,10 @@ private:
             }
             co_await watch.wait_until(steady_clock::now() + look_again);
         }
-        if (pass->failed) {
-            co_await fail(*pass->failed);
+        if (batch->failed) {
+            co_await fail(*batch->failed);
         } else {
-            co_await end_answered(pass->run_id, watch);
+            co_await end_answered(batch->run_id, watch);
         }
         co_return true;
     }

@@ -7,7 +7,7 @@ namespace agui::gateway {
 
 namespace {
 
-bool waits(const waiting_run& request) { return !request.pass && !request.leaves; }
+bool waits(const waiting_run& request) { return !request.batch && !request.leaves; }
 
 } // namespace
 
@@ -125,8 +125,8 @@ run_queue::taken run_queue::take(
     std::vector<session::queued_request> queued
 ) {
     taken all;
-    all.pass = std::make_shared<queue_pass>();
-    all.pass->run_id = run_id;
+    all.batch = std::make_shared<queue_batch>();
+    all.batch->run_id = run_id;
     const std::lock_guard lock(mutex_);
     const auto found = by_conversation_.find(conversation);
     for (session::queued_request& each : queued) {
@@ -141,22 +141,22 @@ run_queue::taken run_queue::take(
                 if (!waits(**request)) {
                     continue;
                 }
-                (*request)->pass = all.pass;
+                (*request)->batch = all.batch;
                 (*request)->number = each.number; // Another process may have queued it again.
             }
         }
-        all.pass->numbers.push_back(each.number);
+        all.batch->numbers.push_back(each.number);
         all.requests.push_back(std::move(each));
     }
     return all;
 }
 
-void run_queue::put_back(const conversation_key& conversation, const queue_pass& pass) {
+void run_queue::put_back(const conversation_key& conversation, const queue_batch& batch) {
     const std::lock_guard lock(mutex_);
     if (const auto found = by_conversation_.find(conversation); found != by_conversation_.end()) {
         for (const auto& one : found->second) {
-            if (one->pass.get() == &pass) {
-                one->pass.reset();
+            if (one->batch.get() == &batch) {
+                one->batch.reset();
             }
         }
     }
@@ -164,27 +164,27 @@ void run_queue::put_back(const conversation_key& conversation, const queue_pass&
 
 bool run_queue::leave(waiting_run& request) {
     const std::lock_guard lock(mutex_);
-    if (request.pass) {
+    if (request.batch) {
         return false;
     }
     request.leaves = true;
     return true;
 }
 
-std::shared_ptr<queue_pass> run_queue::pass_of(const waiting_run& request) const {
+std::shared_ptr<queue_batch> run_queue::batch_of(const waiting_run& request) const {
     const std::lock_guard lock(mutex_);
-    return request.pass;
+    return request.batch;
 }
 
-void run_queue::end_pass(queue_pass& pass, std::optional<failure> failed) {
+void run_queue::set_over(queue_batch& batch, std::optional<failure> failed) {
     const std::lock_guard lock(mutex_);
-    pass.over = true;
-    pass.failed = std::move(failed);
+    batch.over = true;
+    batch.failed = std::move(failed);
 }
 
-bool run_queue::is_over(const queue_pass& pass) const {
+bool run_queue::is_over(const queue_batch& batch) const {
     const std::lock_guard lock(mutex_);
-    return pass.over;
+    return batch.over;
 }
 
 } // namespace agui::gateway

@@ -20,8 +20,8 @@
 
 namespace agui::gateway {
 
-/// A run that answers several queued requests at once. Shared by them.
-struct queue_pass {
+/// The queued requests that one run answers. Shared by them.
+struct queue_batch {
     std::string run_id; ///< The run's id, which is often that of one of the requests.
     std::vector<std::int64_t> numbers; ///< The requests' numbers in the store's queue.
     /// Set when it is over, with a failure if the run could not begin. Locked by its queue.
@@ -39,9 +39,9 @@ struct waiting_run {
     completion_event over; ///< It has become an active run, or has ended.
 
     // Locked by its queue:
-    std::int64_t number = 0;          ///< In the store's queue; 0 until stored.
-    std::shared_ptr<queue_pass> pass; ///< Null if no run has taken its messages.
-    bool leaves = false;              ///< Its message is being withdrawn.
+    std::int64_t number = 0;            ///< In the store's queue; 0 until stored.
+    std::shared_ptr<queue_batch> batch; ///< Null if no run has taken its messages.
+    bool leaves = false;                ///< Its message is being withdrawn.
 };
 
 /// The part of a waiting request's run record that is known.
@@ -84,27 +84,27 @@ public:
 
     struct taken {
         std::vector<session::queued_request> requests; ///< In order.
-        std::shared_ptr<queue_pass> pass;
+        std::shared_ptr<queue_batch> batch;
     };
     /// Lets a run take the requests for its agent from `queued`, the thread's queue in the store,
     /// except those being withdrawn. Taken requests that wait in this process then belong to its
-    /// pass.
+    /// batch.
     [[nodiscard]] taken take(
         const conversation_key& conversation, const std::string& run_id,
         const std::string& agent_id, std::vector<session::queued_request> queued
     );
 
-    /// Undoes take(): the run does not begin, and the requests of its pass wait as before.
-    void put_back(const conversation_key& conversation, const queue_pass& pass);
+    /// Undoes take(): the run does not begin, and the requests of its batch wait as before.
+    void put_back(const conversation_key& conversation, const queue_batch& batch);
 
     /// Marks the request as leaving, so that no run takes its messages. Returns false if a run
     /// already has, so they cannot be withdrawn.
     [[nodiscard]] bool leave(waiting_run& request);
 
-    /// The pass that it belongs to, or null.
-    [[nodiscard]] std::shared_ptr<queue_pass> pass_of(const waiting_run& request) const;
-    void end_pass(queue_pass& pass, std::optional<failure> failed);
-    [[nodiscard]] bool is_over(const queue_pass& pass) const;
+    /// The batch that it belongs to, or null.
+    [[nodiscard]] std::shared_ptr<queue_batch> batch_of(const waiting_run& request) const;
+    void set_over(queue_batch& batch, std::optional<failure> failed);
+    [[nodiscard]] bool is_over(const queue_batch& batch) const;
 
 private:
     using waiting_list = std::list<std::shared_ptr<waiting_run>>;
