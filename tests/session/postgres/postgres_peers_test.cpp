@@ -15,9 +15,9 @@ namespace asio = boost::asio;
 
 using test::frames_of;
 using test::key_of;
-using test::run_of;
 using test::recording_observer;
 using test::recording_peer;
+using test::run_of;
 using test::slice_of;
 using test::user_turn;
 
