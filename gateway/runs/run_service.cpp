@@ -140,12 +140,18 @@ boost::asio::awaitable<result<void>> run_service::begin(accepted_run accepted) {
 boost::asio::awaitable<result<run_service::attachment>>
 run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     const std::shared_ptr<run_core> core = core_;
+    // The log of the previous look. A new one would follow the run from its beginning again.
+    std::shared_ptr<event_log> followed;
+    std::int64_t followed_run = 0;
     for (;;) {
         auto run = co_await find_any(*core, key, run_id);
         if (!run) {
             co_return run.error();
         }
-        auto log = co_await log_of(*core, run->conversation, run->known);
+        const bool is_followed = followed && !followed->ended() && !run->known.log &&
+                                 run->known.record.number == followed_run;
+        auto log = is_followed ? result(std::move(followed))
+                               : co_await log_of(*core, run->conversation, run->known);
         if (!log && log.error().code == errc::run_expired) {
             co_return failure{
                 errc::cursor_expired, "the events of this run are no longer stored", "after"
@@ -185,6 +191,8 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         // Waits here, not in the stream: if the run is lost, its end may reuse the number of an
         // event that the client has seen.
         co_await wait_briefly(*log, after);
+        followed = std::move(*log);
+        followed_run = record.number;
     }
 }
 

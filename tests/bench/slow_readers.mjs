@@ -2,7 +2,8 @@
 // Prints when the gateway cut them off, whether they could read on without gap or repeat, what they cost in memory, and the
 // normal readers' delay with and without them. Exit status 1: a gap, a repeat or too much memory. The slow readers are a
 // process of their own, slow_readers.py, so that what it costs to read slowly delays nobody here.
-// usage: node slow_readers.mjs [--slow N] [--normal N] [--seconds N] [--behind]
+// With --elsewhere, all readers are at another gateway than the runs, on the same PostgreSQL (Debian's postgresql-15).
+// usage: node slow_readers.mjs [--slow N] [--normal N] [--seconds N] [--behind] [--elsewhere]
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -14,12 +15,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { createDatabase } from '../campaign/database.mjs';
+
 const { values: options } = parseArgs({
     options: {
         slow: { type: 'string', default: '500' },
         normal: { type: 'string', default: '50' },
         seconds: { type: 'string', default: '60' },
         behind: { type: 'boolean', default: false }, // They begin with the runs' first events, not where the runs are.
+        elsewhere: { type: 'boolean', default: false },
     },
 });
 const limit = 262_144; // server.reader_buffer_bytes
@@ -29,6 +33,14 @@ const paceMs = 20; // 400 bytes each 20 ms: 20 KB/s
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const binFolder = path.resolve(root, process.env.AGUI_BIN_DIR ?? 'build/release/bin');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-slow-'));
+fs.chmodSync(folder, 0o755); // PostgreSQL's user enters it.
+const database = options.elsewhere ? createDatabase(path.join(folder, 'postgres')) : undefined;
+const gateways = [];
+process.on('exit', () => {
+    for (const started of gateways) started.kill('SIGKILL');
+    database?.stop();
+    fs.rmSync(folder, { recursive: true, force: true });
+});
 
 const model = http.createServer(async (request, response) => {
     request.resume();
@@ -50,7 +62,7 @@ log_level = "warning"
 reader_buffer_bytes = ${limit}
 on_disconnect = "continue"
 [session]
-store = "sqlite:${folder}/agui.db"
+store = "${database?.url() ?? `sqlite:${folder}/agui.db`}"
 [models.main]
 provider = "openai"
 base_url = "http://127.0.0.1:${model.address().port}/v1"
@@ -59,24 +71,28 @@ model = "m"
 id = "default"
 models = ["main"]
 `);
-const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });
-const port = await new Promise((resolve) => {
-    gateway.stdout.on('data', (data) => resolve(Number(/:(\d+)\s*$/.exec(String(data))[1])));
-});
-process.on('exit', () => {
-    gateway.kill('SIGKILL');
-    fs.rmSync(folder, { recursive: true });
-});
 const warnings = {};
-readline.createInterface({ input: gateway.stderr }).on('line', (line) => {
-    const what = line.replace(/^\S+ /, ''); // Without the time.
-    warnings[what] = (warnings[what] ?? 0) + 1;
-});
+
+// Resolves to the port of a gateway that has started.
+function start() {
+    const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });
+    gateways.push(gateway);
+    readline.createInterface({ input: gateway.stderr }).on('line', (line) => {
+        const what = line.replace(/^\S+ /, ''); // Without the time.
+        warnings[what] = (warnings[what] ?? 0) + 1;
+    });
+    return new Promise((resolve) => {
+        gateway.stdout.on('data', (data) => resolve(Number(/:(\d+)\s*$/.exec(String(data))[1])));
+    });
+}
+const port = await start();
+const readersPort = options.elsewhere ? await start() : port;
 const agent = new http.Agent({ maxSockets: Infinity });
 
+// The memory of all gateways, in MB.
 function proportional() {
-    const text = fs.readFileSync(`/proc/${gateway.pid}/smaps_rollup`, 'utf8');
-    return Number(/^Pss:\s+(\d+)/m.exec(text)[1]) / 1024;
+    const each = gateways.map(({ pid }) => fs.readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
+    return each.reduce((sum, text) => sum + Number(/^Pss:\s+(\d+)/m.exec(text)[1]) / 1024, 0);
 }
 
 // What the kernel holds for all sockets of this machine, in MB.
@@ -112,12 +128,13 @@ function cancel(thread) {
 let delays; // Of the events of a measurement, in ms; undefined: nobody measures.
 
 function readNormally(thread) {
-    http.get({ port, host: '127.0.0.1', path: `/agui/threads/${thread}/runs/r/events?after=1`, agent }, (response) => {
+    http.get({ port: readersPort, host: '127.0.0.1', path: `/agui/threads/${thread}/runs/r/events?after=1`, agent }, (response) => {
         response.setEncoding('utf8');
         response.on('data', (text) => {
             const now = performance.now();
             if (delays) for (const [, sent] of text.matchAll(/@([\d.]+)@/g)) delays.push(now - Number(sent));
         });
+        if (response.statusCode !== 200) throw new Error(`a reader got status ${response.statusCode}`);
         response.on('error', () => {});
     });
 }
@@ -151,7 +168,7 @@ const alone = await measure(sleep(Number(options.seconds) * 1000));
 const lastOf = ({ parts }) => String(Buffer.concat(parts)).match(/^id: \d+$/gm).length;
 const cursors = fast.map((one) => String(options.behind ? 1 : lastOf(one)));
 const slow = spawn('python3', [fileURLToPath(new URL('slow_readers.py', import.meta.url)),
-    String(port), options.slow, options.seconds, folder, ...cursors], { stdio: ['pipe', 'pipe', 'inherit'] });
+    String(readersPort), options.slow, options.seconds, folder, ...cursors], { stdio: ['pipe', 'pipe', 'inherit'] });
 const lines = readline.createInterface({ input: slow.stdout })[Symbol.asyncIterator]();
 const nextLine = async () => {
     const { done, value } = await lines.next();

@@ -138,7 +138,7 @@ protected:
     static raw_reply ask_at(std::uint16_t port, std::string_view bytes) {
         raw_client client(port);
         client.send(bytes);
-        return client.read_reply();
+        return client.read_reply(bytes.starts_with("HEAD "));
     }
 
     /// Sends, and reads until the answer holds `text`.

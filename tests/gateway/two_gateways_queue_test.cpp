@@ -107,6 +107,21 @@ TEST_P(TwoGatewaysQueue, AMessageForAThreadThatIsBusyElsewhereWaitsForItsTurn) {
     EXPECT_THAT(rest_of(*here), HasSubstr("Two"));
 }
 
+TEST_P(TwoGatewaysQueue, AFirstReaderWithACursorIsAnsweredWhileTheMessageWaits) {
+    const auto first = start_with_run();
+    const auto there = open(a(), post("/agui", body_of("s")));
+
+    const raw_reply head = ask_at(
+        b(), "HEAD " + events_path("s", "?after=1") + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    );
+
+    EXPECT_EQ(head.status, 200);
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*there), HasSubstr("Two"));
+}
+
 TEST_P(TwoGatewaysQueue, MessagesThatWaitAtBothAreAnsweredTogether) {
     const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));

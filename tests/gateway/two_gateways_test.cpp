@@ -151,6 +151,21 @@ TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsTheEndOfALostRunFromTheStore
     EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("RUN_ERROR"), Not(HasSubstr("Hello"))));
 }
 
+// The followed log has no events at first.
+TEST_P(TwoGateways, AFirstReaderWithACursorIsAnsweredWhileTheRunGoesOn) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    const raw_reply head = ask_at(
+        b(), "HEAD " + events_path("r", "?after=1") + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    );
+
+    EXPECT_EQ(head.status, 200);
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
+}
+
 TEST_P(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
     start_both();
     for (int i = 0; i < 20; ++i) {
