@@ -1,7 +1,6 @@
 #include "gateway/log/event_log.hpp"
 
 #include "session/base/failpoint.hpp"
-#include "translator/verifier/verifier.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -9,8 +8,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace agui::gateway {
@@ -35,33 +32,10 @@ constexpr std::size_t unstored_bytes_max = 256U << 10U;
 event_log::event_log(boost::asio::any_io_executor executor, settings options)
     : executor_(std::move(executor)),
       settings_(options),
-      share_(options.budget, memory_use::small, counted_bytes) {
-#ifdef AGUI_VERIFY_EVENTS
-    verifier_ = std::make_unique<translator::event_verifier>();
-    undeclared_verifier_ = std::make_unique<translator::event_verifier>();
-#endif
-}
-
-event_log::~event_log() = default;
-
-// Events that clients would reject are a bug of the translator, so debug builds abort.
-void event_log::verify(const translator::wire_event& event) {
-    if (!verifier_) {
-        return;
-    }
-    auto wrong = verifier_->check(event.json);
-    const std::string_view older = event.undeclared.value_or(event.json);
-    if (!wrong && !older.empty()) {
-        wrong = undeclared_verifier_->check(older);
-    }
-    if (wrong) {
-        std::fprintf(stderr, "event verifier: %s\n", wrong->c_str());
-        std::abort();
-    }
-}
+      share_(options.budget, memory_use::small, counted_bytes) {}
 
 void event_log::on_event(const translator::wire_event& event) {
-    verify(event);
+    verifier_.check(event);
     const std::lock_guard lock(mutex_);
     append_event(event.json);
     if (event.v1_0 || event.undeclared) {

@@ -2,6 +2,7 @@
 
 #include "gateway/base/resumption.hpp"
 #include "gateway/log/event_texts.hpp"
+#include "gateway/log/log_verifier.hpp"
 #include "gateway/log/stream_form.hpp"
 #include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
@@ -22,10 +23,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace agui::translator {
-class event_verifier;
-}
 
 namespace agui::gateway {
 
@@ -52,7 +49,6 @@ public:
     };
 
     event_log(boost::asio::any_io_executor executor, settings options);
-    ~event_log() override;
 
     /// The log of an ended run, from all its `entries` in the store. With `join_deltas`, read()
     /// joins adjacent deltas of one message into one, with the number of the last (P8); a cursor
@@ -275,7 +271,6 @@ private:
     void add_reader() AGUI_REQUIRES(mutex_);
     void remove_reader(leaving how) AGUI_REQUIRES(mutex_);
     void tell_readers(leaving how) AGUI_REQUIRES(mutex_);
-    void verify(const translator::wire_event& event);
 
     const boost::asio::any_io_executor executor_;
     settings settings_;
@@ -314,9 +309,7 @@ private:
     std::function<void(leaving)> on_last_reader_left_ AGUI_GUARDED_BY(mutex_);
     std::function<void(std::size_t, leaving)> on_readers_ AGUI_GUARDED_BY(mutex_);
     std::function<void()> on_failure_;
-
-    std::unique_ptr<translator::event_verifier> verifier_; ///< In debug builds only.
-    std::unique_ptr<translator::event_verifier> undeclared_verifier_;
+    log_verifier verifier_; ///< Used on the executor only.
 };
 
 /// Calls event_log::restore(). errc::run_expired: an entry is damaged, so the log is unusable.
