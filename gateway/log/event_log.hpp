@@ -1,20 +1,18 @@
 #pragma once
 
-#include "gateway/base/resumption.hpp"
-#include "gateway/log/event_texts.hpp"
+#include "gateway/log/log_readers.hpp"
 #include "gateway/log/log_verifier.hpp"
+#include "gateway/log/run_events.hpp"
 #include "gateway/log/stream_form.hpp"
 #include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/base/mutex.hpp"
 #include "session/store/store.hpp"
 #include "translator/agui/agui_translator.hpp"
-#include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/container/small_vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +28,12 @@ namespace agui::gateway {
 /// readers, each in its own form.
 ///
 /// An event is *visible* to readers once it is durable in the store (P3), or at once if the store
-/// keeps no logs or durability is relaxed. The writer's functions are called on the run's executor;
-/// the readers' functions, on_durable() and on_failed() on any thread. The mutex is held for a
-/// short time only. All readers get the same events, unless deltas are joined (restored()).
+/// keeps no logs or durability is relaxed. The events themselves are in run_events; the log gives
+/// them to the store, decides what is visible, and wakes the readers.
+///
+/// The writer's functions are called on the run's executor, which runs one handler at a time; the
+/// other functions on any thread. The mutex is held for a short time only. All readers get the same
+/// events, unless deltas are joined (restored()).
 class event_log final : public translator::wire_sink,
                         public session::log_observer,
                         public std::enable_shared_from_this<event_log> {
@@ -46,13 +47,14 @@ public:
         /// How many times the memory counts until the log has ended, because the run holds other
         /// copies of the text.
         std::size_t copies = 1;
+        /// For restored(): read() joins adjacent deltas of one message into one, with the number of
+        /// the last (P8). A cursor between them gets the rest of the text.
+        bool join_deltas = false;
     };
 
     event_log(boost::asio::any_io_executor executor, settings options);
 
-    /// The log of an ended run, from all its `entries` in the store. With `join_deltas`, read()
-    /// joins adjacent deltas of one message into one, with the number of the last (P8); a cursor
-    /// between them gets the rest of the text.
+    /// The log of an ended run, from all its `entries` in the store.
     [[nodiscard]] static std::shared_ptr<event_log> restored(
         boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
         bool join_deltas = false
@@ -69,15 +71,6 @@ public:
 
     /// Makes the restored entries visible.
     void show_restored();
-    /// `handler` is called on the log's executor whenever a reader is added or removed, with the
-    /// number of readers and, if one was removed, how it left.
-    void set_readers_handler(std::function<void(std::size_t, session::leaving)> handler);
-
-    /// Writes the log_slice::variants entry of an event: its forms for older projections, each
-    /// nullopt if it is the same as for the newest.
-    [[nodiscard]] static std::string write_variants(
-        const std::optional<std::string>& v1_0, const std::optional<std::string>& undeclared
-    );
 
     // Writer.
 
@@ -131,33 +124,35 @@ public:
     /// rest. To be called before the log is ended for the other readers.
     void hand_back();
 
+    /// Returns true if the events take more than `most` bytes, or if the budget had no room for
+    /// them. (They are kept nevertheless.)
+    [[nodiscard]] bool outgrown(std::size_t most) const;
+
+    // Any thread.
+
     [[nodiscard]] std::uint64_t last_sequence() const;
+    /// The number of the last visible event.
+    [[nodiscard]] std::uint64_t visible_sequence() const;
     /// The event with this number, as JSON. Empty if there is none.
     [[nodiscard]] std::string event(std::uint64_t sequence) const;
     /// The approximate memory of the events.
     [[nodiscard]] std::size_t bytes() const;
-    /// Returns true if that is more than `most`, or if the budget had no room for it. (The events
-    /// are kept nevertheless.)
-    [[nodiscard]] bool outgrown(std::size_t most) const;
+    [[nodiscard]] bool ended() const;
+    /// Returns true if readers that have seen all of it are to be cut off.
+    [[nodiscard]] bool cuts_readers_off() const;
 
     // Readers.
 
-    /// A place in the log, seen through a projection.
-    struct cursor {
-        translator::projection projection = translator::projection::v1_1;
-        std::uint64_t after = 0;    ///< Sequence number of the last event read.
-        std::size_t tail_read = 0;  ///< How many unnumbered events were read.
-        std::uint64_t split_at = 0; ///< No joined event spans this number.
-        /// Skips results of earlier calls right after RUN_STARTED, because the reader has them.
-        bool knows_earlier_results = false;
-    };
+    using cursor = run_events::cursor;
 
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
     /// about `max_bytes` at most, but no less than one event if there is one. Returns true if the
     /// cursor is at the end and nothing will follow. Appends nothing while the run is lost to
     /// another process, which has the rest (continuation()).
     [[nodiscard]] bool
-    read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
+    read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out) const;
+    /// The log in which readers continue if read() gave nothing. If null, they wait here.
+    [[nodiscard]] std::shared_ptr<event_log> continuation() const;
 
     /// Entries in the store's form, for another gateway that shows them to its readers.
     struct stored_entries {
@@ -168,36 +163,19 @@ public:
     };
     /// Fills `out` with the next visible entries, and moves the cursor past them: about `max_bytes`
     /// at most, but no less than one if there is one. Reuses the memory of `out`.
-    void read_entries(cursor& at, std::size_t max_bytes, stored_entries& out);
-
-    /// The log in which readers continue if read() gave nothing. If null, they wait here.
-    [[nodiscard]] std::shared_ptr<event_log> continuation() const;
-    /// Returns true if readers that have seen all of it are to be cut off.
-    [[nodiscard]] bool cuts_readers_off() const;
+    void read_entries(cursor& at, std::size_t max_bytes, stored_entries& out) const;
 
     /// The approximate number of bytes that are still to be read in that form.
     [[nodiscard]] std::size_t backlog_bytes(const cursor& at, const stream_form& form) const;
 
-    /// The place where a reader waits. Exists as long as its reader; one wait at a time.
-    class waiter {
-    public:
-        explicit waiter(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
-        [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
-            return executor_;
-        }
-
-    private:
-        friend class event_log;
-        boost::asio::any_io_executor executor_;
-        resumption resumption_;
-    };
+    using waiter = log_readers::waiter;
 
     /// Completes, on the waiter's executor, when there are visible events after `at`, the log has
     /// ended, or wake(who) is called; or spuriously. Both arguments must outlive the wait.
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
     void wake(waiter& who);
 
-    using leaving = session::leaving;
+    using leaving = log_readers::leaving;
 
     /// Counts a reader while it exists; the last-reader handler is called when none is left.
     class reader_token {
@@ -217,99 +195,71 @@ public:
         std::shared_ptr<event_log> log_;
     };
 
-    /// `handler` is called once, on any thread, when the store fails to keep the log.
-    void set_failure_handler(std::function<void()> handler);
+    [[nodiscard]] std::size_t reader_count() const;
+    /// `handler` is called on the log's executor whenever a reader is added or removed, with the
+    /// number of readers and, if one was removed, how it left.
+    void set_readers_handler(std::function<void(std::size_t, leaving)> handler);
     /// `handler` is called on the run's executor whenever the last reader of an unended log is
     /// removed, with the way it left.
     void set_last_reader_handler(std::function<void(leaving)> handler);
-    [[nodiscard]] std::size_t reader_count() const;
-    /// The number of the last visible event.
-    [[nodiscard]] std::uint64_t visible_sequence() const;
-    [[nodiscard]] bool ended() const;
+
+    // The store.
+
+    /// `handler` is called once, on any thread, when the store fails to keep the log.
+    void set_failure_handler(std::function<void()> handler);
 
     // session::log_observer
     void on_durable(std::uint64_t sequence) noexcept override;
     void on_failed() noexcept override;
 
 private:
-    /// The JSON of an event for older projections: nullopt if it is the same as for the newest,
-    /// empty if the event is left out.
-    struct variant_entry {
-        std::uint64_t sequence;
-        std::optional<std::string> v1_0;
-        std::optional<std::string> undeclared;
-    };
-
-    /// What readers get after the visible events. Only the first end counts.
+    /// What readers get after the visible and the unnumbered events.
     struct ending {
         bool is_stored = false; ///< All events, as the store has them.
-        std::vector<std::string> unnumbered{};
-        std::shared_ptr<event_log> next{};
         bool cuts_off = false;
+        std::shared_ptr<event_log> next{};
     };
-    void end(ending how);
+    /// What the writer has made of the log.
+    struct written {
+        run_events events;
+        std::int64_t run_number = 0;
+        session::lease_ptr held{};
+        std::optional<ending> end{}; ///< Only the first counts.
+    };
 
-    [[nodiscard]] bool is_elsewhere() const noexcept AGUI_REQUIRES(mutex_);
-    void count(std::size_t bytes) AGUI_REQUIRES(mutex_);
-    void append_event(std::string_view json) AGUI_REQUIRES(mutex_);
-    [[nodiscard]] bool is_earlier_result(std::uint64_t sequence) const AGUI_REQUIRES(mutex_);
-    [[nodiscard]] const std::optional<std::string>*
-    older_form(const cursor& at, std::uint64_t sequence) const AGUI_REQUIRES(mutex_);
     void schedule_flush() AGUI_REQUIRES(mutex_);
     void flush();
     void write_staged(session::log_slice& slice) AGUI_REQUIRES(mutex_);
-    void write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice) const
-        AGUI_REQUIRES(mutex_);
+    void end(ending how, std::vector<std::string> unnumbered = {});
     enum class stored { no, yes };
     void make_visible(std::uint64_t sequence, stored is_stored);
     [[nodiscard]] std::size_t unstored_bytes() const noexcept AGUI_REQUIRES(mutex_);
     void wake_writer() AGUI_REQUIRES(mutex_);
-    /// Usually one, for which nothing is allocated.
-    using resumptions = boost::container::small_vector<resumption, 2>;
-    void take_waiters(resumptions& ready) AGUI_REQUIRES(mutex_);
-    static void resume(resumptions& ready);
-    void add_reader() AGUI_REQUIRES(mutex_);
-    void remove_reader(leaving how) AGUI_REQUIRES(mutex_);
-    void tell_readers(leaving how) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool is_elsewhere() const noexcept AGUI_REQUIRES(mutex_);
 
     const boost::asio::any_io_executor executor_;
-    settings settings_;
-    session::lease_ptr held_; ///< Changed on the executor with mutex_ held, read with either.
-
-    mutable mutex mutex_;
-    std::shared_ptr<event_log> next_ AGUI_GUARDED_BY(mutex_); ///< Set by continue_in().
-    memory_share share_ AGUI_GUARDED_BY(mutex_);
-    /// The approximate memory of events and variants.
-    std::size_t held_bytes_ AGUI_GUARDED_BY(mutex_) = 0;
-    bool over_budget_ AGUI_GUARDED_BY(mutex_) = false;
-    event_texts events_ AGUI_GUARDED_BY(mutex_);
-    std::vector<variant_entry> variants_ AGUI_GUARDED_BY(mutex_);
-    /// The events without a number, as JSON.
-    std::vector<std::string> tail_ AGUI_GUARDED_BY(mutex_);
-    /// The first sequence that was not given to the store.
-    std::uint64_t staged_from_ AGUI_GUARDED_BY(mutex_) = 1;
-    std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
-    /// The last sequence that the store has reported as durable.
-    std::uint64_t durable_ AGUI_GUARDED_BY(mutex_) = 0;
-    bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
+    const settings settings_;
+    log_verifier verifier_; ///< Used on the executor only.
     /// The timer in room() while it waits. Used on the executor only.
     boost::asio::steady_timer* writer_ = nullptr;
     bool held_back_ = false; ///< Used on the executor only.
+
+    mutable mutex mutex_;
+    written written_ AGUI_GUARDED_BY(mutex_);
+    std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
+    /// The first sequence that was not given to the store.
+    std::uint64_t staged_from_ AGUI_GUARDED_BY(mutex_) = 1;
+    /// The last sequence that the store has reported as durable.
+    std::uint64_t durable_ AGUI_GUARDED_BY(mutex_) = 0;
     bool in_batch_ AGUI_GUARDED_BY(mutex_) = false;
     bool flush_scheduled_ AGUI_GUARDED_BY(mutex_) = false;
     bool terminal_staged_ AGUI_GUARDED_BY(mutex_) = false;
-    bool ended_ AGUI_GUARDED_BY(mutex_) = false;
     bool failed_ AGUI_GUARDED_BY(mutex_) = false;
     bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
     bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
-    bool cuts_off_ AGUI_GUARDED_BY(mutex_) = false;
-    bool joins_deltas_ AGUI_GUARDED_BY(mutex_) = false;
-    std::vector<waiter*> waiters_ AGUI_GUARDED_BY(mutex_);
-    std::size_t readers_ AGUI_GUARDED_BY(mutex_) = 0;
-    std::function<void(leaving)> on_last_reader_left_ AGUI_GUARDED_BY(mutex_);
-    std::function<void(std::size_t, leaving)> on_readers_ AGUI_GUARDED_BY(mutex_);
-    std::function<void()> on_failure_;
-    log_verifier verifier_; ///< Used on the executor only.
+    bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
+    log_readers readers_ AGUI_GUARDED_BY(mutex_);
+    std::function<void()> on_failure_ AGUI_GUARDED_BY(mutex_);
 };
 
 /// Calls event_log::restore(). errc::run_expired: an entry is damaged, so the log is unusable.

@@ -1,6 +1,6 @@
 #include "gateway/run/orphan_recovery.hpp"
 
-#include "gateway/log/event_log.hpp"
+#include "gateway/log/run_events.hpp"
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
@@ -43,7 +43,7 @@ public:
         if (event.v1_0 || event.undeclared) {
             const auto at = static_cast<std::uint32_t>(slice_.ends.size());
             slice_.variants.emplace_back(
-                at, event_log::write_variants(text(event.v1_0), text(event.undeclared))
+                at, run_events::write_variants(text(event.v1_0), text(event.undeclared))
             );
         }
         slice_.events.append(event.json);

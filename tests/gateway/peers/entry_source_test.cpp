@@ -53,7 +53,9 @@ TEST_F(EntrySource, GivesTheEntriesThatAreVisible) {
     const run_entries first = read(*source, frames);
     ASSERT_EQ(first.entries.size(), 1U);
     EXPECT_EQ(first.entries[0].json, started);
-    EXPECT_EQ(first.entries[0].variants, event_log::write_variants({}, std::string(started_older)));
+    EXPECT_EQ(
+        first.entries[0].variants, run_events::write_variants({}, std::string(started_older))
+    );
     EXPECT_FALSE(ended);
 
     add(*log, text_end);

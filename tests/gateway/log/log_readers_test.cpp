@@ -1,0 +1,107 @@
+#include "gateway/log/log_readers.hpp"
+
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+using leaving = log_readers::leaving;
+
+class LogReaders : public test::coroutine_test {
+protected:
+    // A reader that counts how often it goes on.
+    resumption counting() {
+        return {context().get_executor(), boost::asio::any_completion_handler<void()>([this] {
+                    ++resumed_;
+                })};
+    }
+
+    void settle() {
+        context().restart();
+        context().poll();
+    }
+
+    log_readers readers_{context().get_executor()};
+    int resumed_ = 0;
+};
+
+TEST_F(LogReaders, GoOnTogether) {
+    std::deque<log_readers::waiter> waiters;
+    for (int i = 0; i < 40; ++i) {
+        waiters.emplace_back(context().get_executor());
+    }
+    for (log_readers::waiter& each : waiters) {
+        readers_.wait(each, counting());
+    }
+    log_readers::resumptions ready;
+
+    readers_.take_all(ready);
+    EXPECT_EQ(ready.size(), 40U);
+    log_readers::resume(ready);
+    settle();
+
+    EXPECT_EQ(resumed_, 40);
+    EXPECT_FALSE(readers_.take(waiters.front())) << "it does not wait any more";
+}
+
+TEST_F(LogReaders, AreTakenOneByOne) {
+    log_readers::waiter first(context().get_executor());
+    log_readers::waiter second(context().get_executor());
+    readers_.wait(first, counting());
+    readers_.wait(second, counting());
+
+    auto taken = readers_.take(first);
+    ASSERT_TRUE(taken);
+    std::move(*taken).post();
+    settle();
+    EXPECT_EQ(resumed_, 1);
+
+    EXPECT_FALSE(readers_.take(first));
+    log_readers::resumptions rest;
+    readers_.take_all(rest);
+    EXPECT_EQ(rest.size(), 1U);
+}
+
+TEST_F(LogReaders, TellOfEachChangeAndOfTheLast) {
+    std::vector<std::pair<std::size_t, leaving>> changes;
+    std::vector<leaving> last;
+    readers_.set_handler([&](std::size_t count, leaving how) { changes.emplace_back(count, how); });
+    readers_.set_last_handler([&](leaving how) { last.push_back(how); });
+
+    readers_.add();
+    readers_.add();
+    readers_.remove(leaving::left, false);
+    readers_.remove(leaving::cut_off, false);
+    EXPECT_TRUE(changes.empty()) << "posted, not called";
+    settle();
+
+    using change = std::pair<std::size_t, leaving>;
+    EXPECT_EQ(
+        changes,
+        (std::vector<change>{
+            {1, leaving::left}, {2, leaving::left}, {1, leaving::left}, {0, leaving::cut_off}
+        })
+    );
+    EXPECT_EQ(last, std::vector{leaving::cut_off});
+}
+
+TEST_F(LogReaders, TellOfNoLastOneAfterTheEnd) {
+    int told = 0;
+    readers_.set_last_handler([&](leaving) { ++told; });
+
+    readers_.add();
+    readers_.remove(leaving::left, true);
+    settle();
+
+    EXPECT_EQ(told, 0);
+}
+
+} // namespace
+} // namespace agui::gateway
