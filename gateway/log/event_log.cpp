@@ -19,6 +19,9 @@ constexpr std::size_t reused_slice_bytes = 4096;
 // than the disk writes must wait long before it fills the store's queue.
 constexpr std::size_t unstored_bytes_max = 256U << 10U;
 
+// The values that the writer reads without a lock say nothing about other memory.
+constexpr auto relaxed = std::memory_order_relaxed;
+
 } // namespace
 
 event_log::event_log(boost::asio::any_io_executor executor, settings options)
@@ -34,77 +37,64 @@ void event_log::set_run(std::int64_t number, session::lease_ptr held) noexcept {
     const std::lock_guard lock(mutex_);
     written_.run_number = number;
     written_.held = std::move(held);
-    held_back_ = false;
+    writing_.held_back = false;
 }
 
 void event_log::on_event(const translator::wire_event& event) {
     verifier_.check(event);
-    const std::lock_guard lock(mutex_);
-    written_.events.append(event);
-    terminal_staged_ = terminal_staged_ || event.terminal;
-    if (!terminal_staged_ && !in_batch_) {
+    {
+        const std::lock_guard lock(mutex_);
+        written_.events.append(event);
+    }
+    writing_.has_terminal = writing_.has_terminal || event.terminal;
+    if (!writing_.has_terminal && !writing_.in_batch) {
         schedule_flush();
     }
 }
 
-void event_log::begin_batch() {
-    const std::lock_guard lock(mutex_);
-    in_batch_ = true;
-}
+void event_log::begin_batch() noexcept { writing_.in_batch = true; }
 
 void event_log::end_batch() {
-    {
-        const std::lock_guard lock(mutex_);
-        in_batch_ = false;
-        if (staged_from_ > written_.events.size()) {
-            return;
-        }
+    writing_.in_batch = false;
+    if (writing_.staged_from <= own().events.size()) {
+        flush();
     }
-    flush();
 }
 
 void event_log::schedule_flush() {
-    if (!flush_scheduled_) {
-        flush_scheduled_ = true;
+    if (!writing_.flush_scheduled) {
+        writing_.flush_scheduled = true;
         boost::asio::post(executor_, [self = shared_from_this()] { self->flush(); });
     }
 }
 
+// The terminal's commit makes everything visible.
+bool event_log::takes_no_more() const noexcept { return writing_.has_terminal || own().end; }
+
 void event_log::flush() {
-    if (settings_.store == nullptr || held_back_) {
-        std::uint64_t last = 0;
-        {
-            const std::lock_guard lock(mutex_);
-            flush_scheduled_ = false;
-            if (terminal_staged_ || written_.end) {
-                return; // The terminal's commit makes everything visible.
-            }
-            last = written_.events.size();
-            if (!held_back_) {
-                staged_from_ = last + 1;
-            }
+    writing_.flush_scheduled = false;
+    if (settings_.store == nullptr || writing_.held_back) {
+        if (takes_no_more()) {
+            return;
+        }
+        const std::uint64_t last = own().events.size();
+        if (!writing_.held_back) {
+            writing_.staged_from = last + 1;
         }
         make_visible(last, stored::no);
         return;
     }
     pass_failpoint("log.flush");
+    const std::uint64_t last = own().events.size();
+    // What the store gets a moment after it has failed is lost like the rest.
+    if (takes_no_more() || failed_.load(relaxed) || writing_.staged_from > last) {
+        return;
+    }
     // Shared by all logs of this thread: most slices are one token, for which nothing is allocated.
     static thread_local session::log_slice reused;
     session::log_slice slice = std::exchange(reused, {});
-    session::lease_ptr held;
-    {
-        const std::lock_guard lock(mutex_);
-        flush_scheduled_ = false;
-        if (!terminal_staged_ && !written_.end && !failed_) {
-            write_staged(slice);
-            held = written_.held;
-        }
-    }
-    if (slice.ends.empty()) {
-        return;
-    }
-    const std::uint64_t last = slice.first_sequence + slice.ends.size() - 1;
-    settings_.store->append_log(slice, shared_from_this(), held);
+    write_staged(slice);
+    settings_.store->append_log(slice, shared_from_this(), own().held);
     if (slice.events.capacity() <= reused_slice_bytes) {
         slice.events.clear();
         slice.ends.clear();
@@ -118,28 +108,28 @@ void event_log::flush() {
 
 session::log_slice event_log::take_staged() {
     session::log_slice slice;
-    const std::lock_guard lock(mutex_);
     write_staged(slice);
     return slice;
 }
 
 // `slice` is empty.
 void event_log::write_staged(session::log_slice& slice) {
-    const run_events& events = written_.events;
-    events.write_entries(staged_from_, events.size(), slice);
-    slice.run_number = written_.run_number;
+    const run_events& events = own().events;
+    const std::uint64_t first = writing_.staged_from;
+    events.write_entries(first, events.size(), slice);
+    slice.run_number = own().run_number;
     // The first delta of a message does not wait, so that the time to the first token does not
     // grow.
-    slice.may_wait = staged_from_ > 1 && events.are_deltas(staged_from_ - 1, events.size());
-    staged_from_ = events.size() + 1;
+    slice.may_wait = first > 1 && events.are_deltas(first - 1, events.size());
+    writing_.staged_from = events.size() + 1;
 }
 
 void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
     log_readers::resumptions ready;
     {
         const std::lock_guard lock(mutex_);
-        if (is_stored == stored::yes && sequence > durable_) {
-            durable_ = sequence;
+        if (is_stored == stored::yes && sequence > durable_.load(relaxed)) {
+            durable_.store(sequence, relaxed);
             wake_writer();
         }
         if (sequence <= visible_ || written_.end || frozen_) {
@@ -201,29 +191,29 @@ void event_log::hand_back() {
     handed_back_ = true; // The end of the log wakes them.
 }
 
-bool event_log::outgrown(std::size_t most) const {
-    const std::lock_guard lock(mutex_);
-    return written_.events.over_budget() || written_.events.bytes() > most;
+bool event_log::outgrown(std::size_t most) const noexcept {
+    return own().events.over_budget() || own().events.bytes() > most;
 }
 
-std::size_t event_log::unstored_bytes() const noexcept {
-    const std::uint64_t last = written_.events.size();
-    if (settings_.store == nullptr || written_.end || failed_ || durable_ >= last) {
+// `seen` is written_ as the caller may read it: own(), or with mutex_ held.
+std::size_t event_log::unstored_bytes(const written& seen) const noexcept {
+    const std::uint64_t durable = durable_.load(relaxed);
+    const std::uint64_t last = seen.events.size();
+    if (settings_.store == nullptr || seen.end || failed_.load(relaxed) || durable >= last) {
         return 0;
     }
-    return written_.events.bytes_between(durable_, last);
+    return seen.events.bytes_between(durable, last);
 }
 
-bool event_log::has_room() const noexcept {
-    const std::lock_guard lock(mutex_);
-    return unstored_bytes() <= unstored_bytes_max;
-}
+// Only the executor appends, and durable_ only grows: without a lock, some room may just have come
+// where the answer is that there is none, and room() looks again.
+bool event_log::has_room() const noexcept { return unstored_bytes(own()) <= unstored_bytes_max; }
 
 boost::asio::awaitable<void> event_log::room() {
     const auto self = shared_from_this();
     boost::asio::steady_timer waiting(executor_, boost::asio::steady_timer::time_point::max());
     const auto forget = [this](boost::asio::steady_timer*) {
-        writer_ = nullptr;
+        writing_.pause = nullptr;
         const std::lock_guard lock(mutex_);
         writer_waits_ = false;
     };
@@ -231,12 +221,12 @@ boost::asio::awaitable<void> event_log::room() {
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
-            if (unstored_bytes() <= unstored_bytes_max / 2) {
+            if (unstored_bytes(written_) <= unstored_bytes_max / 2) {
                 co_return;
             }
             writer_waits_ = true;
         }
-        writer_ = &waiting;
+        writing_.pause = &waiting;
         pass_failpoint("log.full");
         boost::system::error_code woken;
         co_await waiting.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, woken));
@@ -245,11 +235,11 @@ boost::asio::awaitable<void> event_log::room() {
 
 // The timer is cancelled on the executor, so that room() cannot miss it.
 void event_log::wake_writer() {
-    if (writer_waits_ && unstored_bytes() <= unstored_bytes_max / 2) {
+    if (writer_waits_ && unstored_bytes(written_) <= unstored_bytes_max / 2) {
         writer_waits_ = false;
         boost::asio::post(executor_, [self = shared_from_this()] {
-            if (self->writer_ != nullptr) {
-                self->writer_->cancel();
+            if (self->writing_.pause != nullptr) {
+                self->writing_.pause->cancel();
             }
         });
     }
@@ -269,10 +259,10 @@ void event_log::on_failed() noexcept {
     std::function<void()> handler;
     {
         const std::lock_guard lock(mutex_);
-        if (failed_ || written_.end) {
+        if (failed_.load(relaxed) || written_.end) {
             return;
         }
-        failed_ = true;
+        failed_.store(true, relaxed);
         wake_writer();
         handler = on_failure_;
     }

@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,8 +33,10 @@ namespace agui::gateway {
 /// them to the store, decides what is visible, and wakes the readers.
 ///
 /// The writer's functions are called on the run's executor, which runs one handler at a time; the
-/// other functions on any thread. The mutex is held for a short time only. All readers get the same
-/// events, unless deltas are joined (restored()).
+/// other functions on any thread. The mutex is held for a short time only. The writer takes it to
+/// append an event, to make events visible and to end the log; what it only reads, or has to
+/// itself, needs no lock (own(), `writing`). All readers get the same events, unless deltas are
+/// joined (restored()).
 class event_log final : public translator::wire_sink,
                         public session::log_observer,
                         public std::enable_shared_from_this<event_log> {
@@ -80,7 +83,7 @@ public:
     void set_run(std::int64_t number, session::lease_ptr held) noexcept;
     /// Until set_run(), events are visible at once but not given to the store, which gets them with
     /// the events that follow. For a run that the store does not know yet.
-    void hold_back() noexcept { held_back_ = true; }
+    void hold_back() noexcept { writing_.held_back = true; }
 
     /// Appends an event. It is given to the store, or readers are woken, after the current handler
     /// of the executor has returned, or at the end of the batch. From a terminal event on, entries
@@ -89,7 +92,7 @@ public:
 
     /// Begins a batch: its events (from one read from the model server) are published together by
     /// end_batch(), without a handler for each.
-    void begin_batch();
+    void begin_batch() noexcept;
     void end_batch();
 
     /// The entries not yet given to the store, with the terminal. The caller must commit them.
@@ -126,7 +129,7 @@ public:
 
     /// Returns true if the events take more than `most` bytes, or if the budget had no room for
     /// them. (They are kept nevertheless.)
-    [[nodiscard]] bool outgrown(std::size_t most) const;
+    [[nodiscard]] bool outgrown(std::size_t most) const noexcept;
 
     // Any thread.
 
@@ -145,14 +148,18 @@ public:
 
     using cursor = run_events::cursor;
 
+    /// What follows the events that read() has given.
+    struct rest {
+        bool ended = false;   ///< Nothing: the cursor is at the end.
+        bool cut_off = false; ///< read() gave nothing, and the reader is to be cut off.
+        /// read() gave nothing, and the reader continues in this log. If null, it waits here.
+        std::shared_ptr<event_log> next{};
+    };
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
-    /// about `max_bytes` at most, but no less than one event if there is one. Returns true if the
-    /// cursor is at the end and nothing will follow. Appends nothing while the run is lost to
-    /// another process, which has the rest (continuation()).
-    [[nodiscard]] bool
+    /// about `max_bytes` at most, but no less than one event if there is one. Appends nothing while
+    /// the run is lost to another process, which has the rest.
+    [[nodiscard]] rest
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out) const;
-    /// The log in which readers continue if read() gave nothing. If null, they wait here.
-    [[nodiscard]] std::shared_ptr<event_log> continuation() const;
 
     /// Entries in the store's form, for another gateway that shows them to its readers.
     struct stored_entries {
@@ -219,47 +226,59 @@ private:
         bool cuts_off = false;
         std::shared_ptr<event_log> next{};
     };
-    /// What the writer has made of the log.
+    /// What only the writer's functions change: on the executor, and with mutex_ held.
     struct written {
         run_events events;
         std::int64_t run_number = 0;
         session::lease_ptr held{};
         std::optional<ending> end{}; ///< Only the first counts.
     };
+    /// What only the writer's functions use. They run one at a time on the executor, so it needs no
+    /// lock.
+    struct writing {
+        std::uint64_t staged_from = 1; ///< The first sequence that was not given to the store.
+        bool held_back = false;
+        bool in_batch = false;
+        bool flush_scheduled = false;
+        bool has_terminal = false; ///< A terminal event was appended.
+        /// The timer in room() while it waits.
+        boost::asio::steady_timer* pause = nullptr;
+    };
 
-    void schedule_flush() AGUI_REQUIRES(mutex_);
+    /// written_ for the writer's functions to read without a lock: as they alone change it, it does
+    /// not change meanwhile. Not to be called elsewhere.
+    [[nodiscard]] const written& own() const noexcept
+        AGUI_THREAD_SAFETY(no_thread_safety_analysis) {
+        return written_;
+    }
+    void schedule_flush();
     void flush();
-    void write_staged(session::log_slice& slice) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool takes_no_more() const noexcept;
+    void write_staged(session::log_slice& slice);
     void end(ending how, std::vector<std::string> unnumbered = {});
     enum class stored { no, yes };
     void make_visible(std::uint64_t sequence, stored is_stored);
-    [[nodiscard]] std::size_t unstored_bytes() const noexcept AGUI_REQUIRES(mutex_);
+    [[nodiscard]] std::size_t unstored_bytes(const written& seen) const noexcept;
     void wake_writer() AGUI_REQUIRES(mutex_);
     [[nodiscard]] bool is_elsewhere() const noexcept AGUI_REQUIRES(mutex_);
 
     const boost::asio::any_io_executor executor_;
     const settings settings_;
     log_verifier verifier_; ///< Used on the executor only.
-    /// The timer in room() while it waits. Used on the executor only.
-    boost::asio::steady_timer* writer_ = nullptr;
-    bool held_back_ = false; ///< Used on the executor only.
+    writing writing_;
 
     mutable mutex mutex_;
     written written_ AGUI_GUARDED_BY(mutex_);
     std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
-    /// The first sequence that was not given to the store.
-    std::uint64_t staged_from_ AGUI_GUARDED_BY(mutex_) = 1;
-    /// The last sequence that the store has reported as durable.
-    std::uint64_t durable_ AGUI_GUARDED_BY(mutex_) = 0;
-    bool in_batch_ AGUI_GUARDED_BY(mutex_) = false;
-    bool flush_scheduled_ AGUI_GUARDED_BY(mutex_) = false;
-    bool terminal_staged_ AGUI_GUARDED_BY(mutex_) = false;
-    bool failed_ AGUI_GUARDED_BY(mutex_) = false;
     bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
     bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
     bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
     log_readers readers_ AGUI_GUARDED_BY(mutex_);
     std::function<void()> on_failure_ AGUI_GUARDED_BY(mutex_);
+    // What the store has reported: changed with mutex_ held, once and for all or upwards only. The
+    // writer reads it without a lock, because a report may come a moment after any lock as well.
+    std::atomic<std::uint64_t> durable_{0}; ///< The last sequence reported as durable.
+    std::atomic<bool> failed_{false};
 };
 
 /// Calls event_log::restore(). errc::run_expired: an entry is damaged, so the log is unusable.

@@ -14,19 +14,20 @@ bool event_log::is_elsewhere() const noexcept {
     return written_.held && written_.held->is_lost();
 }
 
-std::shared_ptr<event_log> event_log::continuation() const {
+event_log::rest event_log::read(
+    cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out
+) const {
+    const std::size_t before = out.size();
     const std::lock_guard lock(mutex_);
-    return written_.end ? written_.end->next : nullptr;
-}
-
-bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out)
-    const {
-    const std::lock_guard lock(mutex_);
+    const std::optional<ending>& end = written_.end;
     if (is_elsewhere()) {
-        return false;
+        return {.next = end ? end->next : nullptr};
     }
     written_.events.read(at, form, visible_, max_bytes, out);
-    return written_.end && at.after >= visible_ && !written_.end->cuts_off;
+    if (!end || at.after < visible_) {
+        return {};
+    }
+    return {.ended = !end->cuts_off, .cut_off = end->cuts_off && out.size() == before};
 }
 
 void event_log::read_entries(cursor& at, std::size_t max_bytes, stored_entries& out) const {

@@ -31,7 +31,7 @@ void event_log::restore(const std::vector<session::log_entry>& entries) {
     }
 }
 
-void event_log::show_restored() { make_visible(last_sequence(), stored::yes); }
+void event_log::show_restored() { make_visible(own().events.size(), stored::yes); }
 
 void event_log::end_restored() { publish_end(); }
 

@@ -26,10 +26,11 @@ void run_stream::open(boost::asio::any_io_executor executor) {
 
 void run_stream::read(std::size_t max_bytes, batch& out) {
     out.bytes.clear();
-    out.ended = log_->read(at_, form_, max_bytes, out.bytes);
-    out.cut_off = out.bytes.empty() && log_->cuts_readers_off();
-    if (auto continued = out.bytes.empty() ? log_->continuation() : nullptr) {
-        go_on_in(std::move(continued));
+    event_log::rest rest = log_->read(at_, form_, max_bytes, out.bytes);
+    out.ended = rest.ended;
+    out.cut_off = rest.cut_off;
+    if (rest.next) {
+        go_on_in(std::move(rest.next));
     } else if (out.ended && next_) {
         log_ = std::move(next_);
         at_ = {.projection = at_.projection, .knows_earlier_results = true};

@@ -58,7 +58,7 @@ bool has_all(event_log& log, translator::projection form, std::uint64_t after) {
     place.projection = form;
     place.after = after;
     std::string rest;
-    return log.read(place, sse_form(), 1, rest) && rest.empty();
+    return log.read(place, sse_form(), 1, rest).ended && rest.empty();
 }
 
 asio::awaitable<handler_reply>

@@ -63,8 +63,9 @@ TEST_F(LostEventLog, ShowsNothingAndItsReadersWait) {
 
     EXPECT_EQ(read_all(*log_, at), "");
     std::string out;
-    EXPECT_FALSE(log_->read(at, sse_form(), 100, out)) << "there is more to come";
-    EXPECT_EQ(log_->continuation(), nullptr);
+    const event_log::rest rest = log_->read(at, sse_form(), 100, out);
+    EXPECT_FALSE(rest.ended) << "there is more to come";
+    EXPECT_EQ(rest.next, nullptr);
     auto woken = boost::asio::co_spawn(context(), log_->wait(at, waiter), boost::asio::use_future);
     settle();
     ASSERT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
@@ -74,8 +75,8 @@ TEST_F(LostEventLog, ShowsNothingAndItsReadersWait) {
     settle();
 
     EXPECT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::ready);
-    EXPECT_EQ(log_->continuation(), next);
-    EXPECT_EQ(read_all(*log_, at), "") << "the rest is there, not here";
+    EXPECT_EQ(log_->read(at, sse_form(), 100, out).next, next);
+    EXPECT_EQ(out, "") << "the rest is there, not here";
 }
 
 TEST_F(LostEventLog, AReaderThatHasReadOnGetsTheRestOfTheOther) {
@@ -111,6 +112,23 @@ TEST_F(LostEventLog, ShowsTheEndThatIsNotStoredIfThereIsNothingElse) {
 
     const std::string end = "data: " + std::string(text_end) + "\n\ndata: " + std::string(failed);
     EXPECT_EQ(read_all(*log_, at), end + "\n\n");
+}
+
+TEST_F(LostEventLog, SaysThatAReaderIsCutOffOnlyOnceItHasNothingMore) {
+    event_log::cursor at;
+    std::string out;
+    log_->cut_off_readers();
+
+    const event_log::rest first = log_->read(at, sse_form(), 1, out);
+    const event_log::rest second = log_->read(at, sse_form(), 1, out);
+    EXPECT_EQ(out, frame(1, started) + frame(2, text_start));
+    EXPECT_FALSE(first.cut_off);
+    EXPECT_FALSE(second.cut_off);
+    const event_log::rest third = log_->read(at, sse_form(), 1, out);
+
+    EXPECT_TRUE(third.cut_off);
+    EXPECT_FALSE(third.ended);
+    EXPECT_EQ(third.next, nullptr);
 }
 
 TEST_F(LostEventLog, ReadersAreCutOffAfterAllThatItHas) {

@@ -95,12 +95,12 @@ TEST_F(EventLog, KeepsTheTerminalUntilItIsPublished) {
     settle();
 
     std::string rest;
-    EXPECT_FALSE(log->read(at, sse_form(), 100, rest));
+    EXPECT_FALSE(log->read(at, sse_form(), 100, rest).ended);
     EXPECT_EQ(read_all(*log, at), "");
 
     log->publish_end();
     EXPECT_EQ(read_all(*log, at), frame(1, started) + frame(2, finished));
-    EXPECT_TRUE(log->read(at, sse_form(), 100, rest));
+    EXPECT_TRUE(log->read(at, sse_form(), 100, rest).ended);
 }
 
 TEST_F(EventLog, ShowsNothingBeforeItIsDurable) {
@@ -238,7 +238,7 @@ TEST_F(EventLog, EndsWithUnnumberedEventsWhenTheStoreIsLost) {
                                 "data: {\"type\":\"RUN_ERROR\",\"message\":\"x\"}\n\n"
     );
     std::string rest;
-    EXPECT_TRUE(log->read(at, sse_form(), 100, rest));
+    EXPECT_TRUE(log->read(at, sse_form(), 100, rest).ended);
 }
 
 TEST_F(EventLog, WakesReadersOnTheirOwnExecutors) {

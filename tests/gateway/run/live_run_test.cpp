@@ -45,7 +45,8 @@ protected:
 
     std::string read() {
         std::string text;
-        EXPECT_TRUE(log_->read(at_, gateway::sse_form(), SIZE_MAX, text)) << "it has not ended";
+        EXPECT_TRUE(log_->read(at_, gateway::sse_form(), SIZE_MAX, text).ended)
+            << "it has not ended";
         return text;
     }
 
@@ -78,7 +79,7 @@ TEST_F(LostLog, IsClosedAfterTheVisibleEvents) {
     );
     show(R"({"type":"TEXT_MESSAGE_START","timestamp":2,"messageId":"m","role":"assistant"})");
     std::string before;
-    EXPECT_FALSE(log_->read(at_, gateway::sse_form(), SIZE_MAX, before));
+    EXPECT_FALSE(log_->read(at_, gateway::sse_form(), SIZE_MAX, before).ended);
 
     run_->give_up();
 
