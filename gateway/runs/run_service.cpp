@@ -150,8 +150,10 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         }
         const bool is_followed = followed && !followed->ended() && !run->known.log &&
                                  run->known.record.number == followed_run;
-        auto log = is_followed ? result(std::move(followed))
-                               : co_await log_of(*core, run->conversation, run->known);
+        result<std::shared_ptr<event_log>> log = followed;
+        if (!is_followed) {
+            log = co_await log_of(*core, run->conversation, run->known);
+        }
         if (!log && log.error().code == errc::run_expired) {
             co_return failure{
                 errc::cursor_expired, "the events of this run are no longer stored", "after"
