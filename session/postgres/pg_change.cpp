@@ -1,9 +1,6 @@
 #include "session/postgres/pg_change.hpp"
 
 #include "session/conversation/change_check.hpp"
-#include "session/conversation/message_json.hpp"
-
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <map>
@@ -11,8 +8,6 @@
 #include <utility>
 
 namespace agui::session {
-
-namespace json = boost::json;
 
 namespace {
 
@@ -64,15 +59,6 @@ constexpr const char* set_calls =
     "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS e(type, run_id, timestamp, data, n)"
 constexpr const char* insert_events = AGUI_PG_ADD_EVENTS;
 constexpr const char* insert_missing_events = AGUI_PG_ADD_EVENTS " ON CONFLICT DO NOTHING";
-
-template <class Json>
-std::optional<std::string> serialized(const std::optional<Json>& value) {
-    return value ? std::optional(json::serialize(*value)) : std::nullopt;
-}
-
-std::optional<std::string_view> text_of(const std::optional<json_text>& document) {
-    return document ? std::optional(document->view()) : std::nullopt;
-}
 
 // Arrays that the server makes rows of.
 
@@ -156,86 +142,61 @@ pg_statement lock_thread(const thread_key& key) {
     return pg_statement(find_locked, key.principal, key.thread_id);
 }
 
-std::optional<pg_thread_position> position_of(const pg_rows& rows) {
+std::optional<thread_position> position_of(const pg_rows& rows) {
     if (rows.empty()) {
         return std::nullopt;
     }
     const auto count = [&](int column) {
         return static_cast<std::uint64_t>(rows.integer(0, column));
     };
-    return pg_thread_position{
+    return thread_position{
         .thread = rows.integer(0, 0),
         .size = {.messages = count(1), .branches = count(2)},
         .version = count(8),
-        .seen_version = count(9),
         .event_count = count(3),
         .bytes = count(4),
         .documents = {.state = count(5), .offered_tools = count(6), .context = count(7)},
     };
 }
 
-pg_change::pg_change(changes change)
-    : change_(std::move(change)),
-      metadata_(text_of(change_.metadata)),
-      documents_{
-          .state = change_.state ? std::optional(std::string(change_.state->view())) : std::nullopt,
-          .offered_tools = serialized(change_.offered_tools),
-          .context = serialized(change_.context)
-      } {
-    for (const stored_message& added : change_.messages) {
-        messages_.push_back(json::serialize(to_stored_json(added.message)));
-        message_bytes_ += messages_.back().size();
-    }
-    for (const session_event& event : change_.events) {
-        events_.push_back(json::serialize(event.data));
-    }
-}
-
-document_sizes pg_change::sizes_after(document_sizes sizes) const {
-    sizes.state = documents_.state ? documents_.state->size() : sizes.state;
-    sizes.offered_tools =
-        documents_.offered_tools ? documents_.offered_tools->size() : sizes.offered_tools;
-    sizes.context = documents_.context ? documents_.context->size() : sizes.context;
-    return sizes;
+std::uint64_t seen_version_of(const pg_rows& rows) {
+    return rows.empty() ? 0 : static_cast<std::uint64_t>(rows.integer(0, 9));
 }
 
 void pg_change::create(
     pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,
     unix_ms last_run_at
 ) const {
-    check_change({}, change_);
-    const thread_size size = size_after({}, change_);
-    const document_sizes sizes = sizes_after({});
-    const std::uint64_t version = first_version(thread);
+    const changes& change = what_.change;
+    const thread_position made = what_.after_creation(thread);
     to.emplace_back(
-        insert_thread, thread, key.principal, key.thread_id, change_.agent_id.value_or(agent_id),
-        change_.title.value_or(std::string()), change_.archived.value_or(false),
-        metadata_.value_or("{}"), change_.at, last_run_at, change_.head.value_or(0),
-        change_.last_request_had_history.value_or(false), size.messages, size.branches,
-        change_.events.size(), message_bytes_ + sizes.total(), sizes.state, sizes.offered_tools,
-        sizes.context, version
+        insert_thread, thread, key.principal, key.thread_id, change.agent_id.value_or(agent_id),
+        change.title.value_or(std::string()), change.archived.value_or(false),
+        what_.metadata.value_or("{}"), change.at, last_run_at, change.head.value_or(0),
+        change.last_request_had_history.value_or(false), made.size.messages, made.size.branches,
+        made.event_count, made.bytes, made.documents.state, made.documents.offered_tools,
+        made.documents.context, made.version
     );
-    add_rows(
-        to, {.thread = thread, .size = {}, .version = version, .documents = {}}, rows::are_new
-    );
+    thread_position empty;
+    empty.thread = thread;
+    add_rows(to, empty, rows::are_new);
 }
 
-void pg_change::apply(
-    pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at
-) const {
+void pg_change::apply(pg_batch& to, const thread_position& at, std::optional<unix_ms> last_run_at)
+    const {
     apply_rows(to, at, last_run_at, rows::are_new);
 }
 
-void pg_change::apply_again(pg_batch& to, pg_thread_position before, const pg_thread_position& now)
+void pg_change::apply_again(pg_batch& to, thread_position before, const thread_position& now)
     const {
     before.version = now.version;
     apply_rows(to, before, std::nullopt, rows::may_be_there);
 }
 
 bool pg_change::repeats(
-    const pg_change& earlier, const pg_thread_position& before, const pg_thread_position& now
+    const pg_change& earlier, const thread_position& before, const thread_position& now
 ) const {
-    const changes& first = earlier.change_;
+    const changes& first = earlier.what_.change;
     if (first.messages.empty() || now.thread != before.thread ||
         now.size != size_after(before.size, first) ||
         now.event_count != before.event_count + first.events.size()) {
@@ -248,61 +209,57 @@ bool pg_change::repeats(
     const auto is_same_event = [](const session_event& one, const session_event& other) {
         return one.type == other.type && one.run_id == other.run_id && one.data == other.data;
     };
-    return change_.messages.size() >= first.messages.size() &&
-           change_.events.size() >= first.events.size() &&
+    return what_.change.messages.size() >= first.messages.size() &&
+           what_.change.events.size() >= first.events.size() &&
            std::equal(
-               first.messages.begin(), first.messages.end(), change_.messages.begin(),
+               first.messages.begin(), first.messages.end(), what_.change.messages.begin(),
                is_same_message
            ) &&
            std::equal(
-               first.events.begin(), first.events.end(), change_.events.begin(), is_same_event
+               first.events.begin(), first.events.end(), what_.change.events.begin(), is_same_event
            );
 }
 
 void pg_change::apply_rows(
-    pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at, rows which
+    pg_batch& to, const thread_position& at, std::optional<unix_ms> last_run_at, rows which
 ) const {
-    check_change(at.size, change_);
-    const thread_size size = size_after(at.size, change_);
-    const document_sizes sizes = sizes_after(at.documents);
+    const changes& change = what_.change;
+    const thread_position after = what_.after(at);
     add_rows(to, at, which);
     const std::optional<unix_ms> updated_at =
-        change_.at == 0 ? std::nullopt : std::optional(change_.at);
+        change.at == 0 ? std::nullopt : std::optional(change.at);
     to.emplace_back(
-        update_thread, at.thread, change_.head, change_.last_request_had_history, change_.agent_id,
-        change_.title, change_.archived, metadata_, updated_at, last_run_at, size.messages,
-        size.branches, at.event_count + change_.events.size(),
-        at.bytes - at.documents.total() + sizes.total() + message_bytes_, sizes.state,
-        sizes.offered_tools, sizes.context, at.version + (changes_conversation(change_) ? 1U : 0U)
+        update_thread, at.thread, change.head, change.last_request_had_history, change.agent_id,
+        change.title, change.archived, what_.metadata, updated_at, last_run_at, after.size.messages,
+        after.size.branches, after.event_count, after.bytes, after.documents.state,
+        after.documents.offered_tools, after.documents.context, after.version
     );
 }
 
-void pg_change::add_rows(pg_batch& to, const pg_thread_position& at, rows which) const {
-    if (!messages_.empty()) {
-        const message_columns columns(change_);
+void pg_change::add_rows(pg_batch& to, const thread_position& at, rows which) const {
+    if (!what_.messages.empty()) {
+        const message_columns columns(what_.change);
         to.emplace_back(
             which == rows::are_new ? insert_messages : insert_missing_messages, at.thread,
-            at.size.messages, columns.parents, columns.run_ids, columns.times, messages_
+            at.size.messages, columns.parents, columns.run_ids, columns.times, what_.messages
         );
     }
     add_branches(to, at.thread);
     add_calls(to, at.thread);
     add_events(to, at, which);
-    if (documents_.state || documents_.offered_tools || documents_.context) {
-        to.emplace_back(
-            set_documents, at.thread, documents_.state, documents_.offered_tools, documents_.context
-        );
+    if (what_.state || what_.offered_tools || what_.context) {
+        to.emplace_back(set_documents, at.thread, what_.state, what_.offered_tools, what_.context);
     }
 }
 
 void pg_change::add_branches(pg_batch& to, std::int64_t thread) const {
-    if (const branch_columns rows(change_); !rows.numbers.empty()) {
+    if (const branch_columns rows(what_.change); !rows.numbers.empty()) {
         to.emplace_back(set_branches, thread, rows.numbers, rows.tips, rows.times);
     }
 }
 
 void pg_change::add_calls(pg_batch& to, std::int64_t thread) const {
-    if (const call_columns rows(change_); !rows.ids.empty()) {
+    if (const call_columns rows(what_.change); !rows.ids.empty()) {
         to.emplace_back(
             set_calls, thread, rows.ids, rows.names, rows.run_ids, rows.owners, rows.statuses,
             rows.made_in
@@ -314,29 +271,30 @@ void pg_change::add_arguments(pg_params& to) const {
     const auto add = [&to](const auto&... each) {
         (to.add(each), ...);
     };
-    const thread_size least = least_size_for(change_);
-    add(change_.head, change_.last_request_had_history, change_.agent_id, change_.title,
-        change_.archived, metadata_, change_.at, least.messages, least.branches,
-        size_after({}, change_).branches, message_bytes_, changes_conversation(change_));
-    const message_columns messages(change_);
-    add(messages.parents, messages.run_ids, messages.times, messages_);
-    const branch_columns branches(change_);
+    const thread_size least = least_size_for(what_.change);
+    add(what_.change.head, what_.change.last_request_had_history, what_.change.agent_id,
+        what_.change.title, what_.change.archived, what_.metadata, what_.change.at, least.messages,
+        least.branches, size_after({}, what_.change).branches, what_.message_bytes,
+        changes_conversation(what_.change));
+    const message_columns messages(what_.change);
+    add(messages.parents, messages.run_ids, messages.times, what_.messages);
+    const branch_columns branches(what_.change);
     add(branches.numbers, branches.tips, branches.times);
-    const call_columns calls(change_);
+    const call_columns calls(what_.change);
     add(calls.ids, calls.names, calls.run_ids, calls.owners, calls.statuses, calls.made_in);
-    const event_columns events(change_);
-    add(events.types, events.run_ids, events.times, events_);
-    add(documents_.state, documents_.offered_tools, documents_.context);
+    const event_columns events(what_.change);
+    add(events.types, events.run_ids, events.times, what_.events);
+    add(what_.state, what_.offered_tools, what_.context);
 }
 
-void pg_change::add_events(pg_batch& to, const pg_thread_position& at, rows which) const {
-    if (events_.empty()) {
+void pg_change::add_events(pg_batch& to, const thread_position& at, rows which) const {
+    if (what_.events.empty()) {
         return;
     }
-    const event_columns columns(change_);
+    const event_columns columns(what_.change);
     to.emplace_back(
         which == rows::are_new ? insert_events : insert_missing_events, at.thread, at.event_count,
-        columns.types, columns.run_ids, columns.times, events_
+        columns.types, columns.run_ids, columns.times, what_.events
     );
 }
 

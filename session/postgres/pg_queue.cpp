@@ -63,7 +63,7 @@ asio::awaitable<result<std::int64_t>> enqueue_in(
     look.emplace_back(size_of_queue, key.principal, key.thread_id);
     look.emplace_back(next_number);
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
-    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    const std::optional<thread_position> at = position_of(found.at(0));
     if (!at) {
         co_return no_such_thread();
     }

@@ -102,7 +102,7 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
     look.push_back(lock_thread(key));
     look.emplace_back(runs_of, key.principal, key.thread_id);
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
-    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    const std::optional<thread_position> at = position_of(found.at(0));
     if (!at) { // It may still have attachments.
         pg_batch drop;
         drop.push_back(drop_attachments_of(key));
@@ -179,8 +179,8 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
     if (what.held && !is_still_held(what.held, found.at(6))) {
         co_return lease_is_lost();
     }
-    const std::optional<pg_thread_position> at = position_of(found.at(0));
-    if (what.seen_version && *what.seen_version != (at ? at->seen_version : 0)) {
+    const std::optional<thread_position> at = position_of(found.at(0));
+    if (what.seen_version && *what.seen_version != seen_version_of(found.at(0))) {
         co_return thread_has_changed();
     }
     if (found.at(1).boolean(0, 0) || names.has_twins) {

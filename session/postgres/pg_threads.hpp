@@ -99,13 +99,13 @@ private:
     /// `found` is the row of pg_leases::select_lease(); without one, loses the lease.
     bool is_still_held(const lease_ptr& held, const pg_rows& found);
     void note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log);
-    pg_thread_position
-    add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const;
+    thread_position
+    add_change(pg_batch& to, const committing& what, const thread_position& now) const;
 
     /// A commit with an unknown outcome. Its run may repeat it.
     struct unsure_commit {
         std::shared_ptr<const committing> what;
-        pg_thread_position before;
+        thread_position before;
     };
 
     parts parts_;

@@ -48,7 +48,7 @@ struct pg_threads::commit_log {
     bool is_unknown = false;
     bool says_size = false; // The record of the run gets the size of its log.
     // Set once the commit was sent, to the result of add_change().
-    std::optional<pg_thread_position> before;
+    std::optional<thread_position> before;
 
     // The last entry that the table must have.
     [[nodiscard]] std::uint64_t end_expected() const noexcept {
@@ -175,8 +175,8 @@ void pg_threads::note_unsure(const std::shared_ptr<const committing>& what, cons
 }
 
 // Returns the position of the thread for which the change was made.
-pg_thread_position
-pg_threads::add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const {
+thread_position
+pg_threads::add_change(pg_batch& to, const committing& what, const thread_position& now) const {
     const auto earlier = unsure_.find(what.by.held);
     if (earlier != unsure_.end() &&
         what.change.repeats(earlier->second.what->change, earlier->second.before, now)) {
@@ -245,7 +245,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (held && !is_still_held(held, found.at(3))) {
         co_return lease_is_lost();
     }
-    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    const std::optional<thread_position> at = position_of(found.at(0));
     if (!at) {
         co_return no_such_thread();
     }
@@ -259,7 +259,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
         co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
     }
     pg_batch writes;
-    const pg_thread_position made_at = add_change(writes, what, *at);
+    const thread_position made_at = add_change(writes, what, *at);
     if (change.run) {
         writes.push_back(update_run(*change.run, parts_.shared.time.own_now()));
     }

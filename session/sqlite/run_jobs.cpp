@@ -11,26 +11,27 @@
 namespace agui::session {
 
 result<begun_run> run_jobs::begin(
-    const thread_key& key, const run_record& run, const changes& change,
+    const thread_key& key, const run_record& run, const stored_change& what,
     std::optional<std::uint64_t> seen_version, const lease_ptr& held
 ) {
+    const changes& change = what.change;
     if (held && !held->is_held()) {
         return lease_is_lost();
     }
     check_answered(run, change);
-    const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    const std::optional<thread_position> at = tables_.threads.find(key);
     if (seen_version && *seen_version != (at ? at->version : 0)) {
         return thread_has_changed();
     }
     std::int64_t thread = 0;
     if (!at) {
-        thread = tables_.threads.create(key, run.agent_id, change, run.started_at);
+        thread = tables_.threads.create(key, run.agent_id, what, run.started_at);
     } else {
         thread = at->thread;
         if (tables_.runs.exists(thread, run)) {
             return run_id_taken();
         }
-        tables_.threads.apply(*at, change, run.started_at);
+        tables_.threads.apply(*at, what, run.started_at);
     }
     if (change.run && !tables_.runs.update(thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
@@ -59,17 +60,18 @@ result<begun_run> run_jobs::begin(
 }
 
 result<void> run_jobs::commit(
-    const thread_key& key, const changes& change, const std::optional<log_slice>& log,
+    const thread_key& key, const stored_change& what, const std::optional<log_slice>& log,
     const lease_ptr& held
 ) {
+    const changes& change = what.change;
     if (held && !held->is_held()) {
         return lease_is_lost();
     }
-    const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    const std::optional<thread_position> at = tables_.threads.find(key);
     if (!at) {
         return no_such_thread();
     }
-    tables_.threads.apply(*at, change);
+    tables_.threads.apply(*at, what);
     const std::int64_t ended = ended_run(change);
     const bool has_entries = log && !log->ends.empty();
     // Before the run's record says so.

@@ -3,6 +3,7 @@
 #include "session/sqlite/sqlite_tables.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/store.hpp"
+#include "session/store/stored_change.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -21,11 +22,11 @@ public:
 
     // To be called in a transaction.
     [[nodiscard]] result<begun_run> begin(
-        const thread_key& key, const run_record& run, const changes& change,
+        const thread_key& key, const run_record& run, const stored_change& what,
         std::optional<std::uint64_t> seen_version, const lease_ptr& held
     );
     [[nodiscard]] result<void> commit(
-        const thread_key& key, const changes& change, const std::optional<log_slice>& log,
+        const thread_key& key, const stored_change& what, const std::optional<log_slice>& log,
         const lease_ptr& held
     );
 

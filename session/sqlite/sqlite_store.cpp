@@ -174,16 +174,17 @@ asio::awaitable<result<begun_run>> sqlite_store::begin(
     lease_ptr held
 ) {
     return write<begun_run>([this, key = std::move(key), run = std::move(run),
-                             change = std::move(change), seen_version, held = std::move(held)] {
-        return run_jobs_.begin(key, run, change, seen_version, held);
+                             what = stored_change(std::move(change)), seen_version,
+                             held = std::move(held)] {
+        return run_jobs_.begin(key, run, what, seen_version, held);
     });
 }
 
 asio::awaitable<result<void>>
 sqlite_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
-    auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log),
-                 held = by.held] {
-        return run_jobs_.commit(key, change, log, held);
+    auto work = [this, key = std::move(key), what = stored_change(std::move(change)),
+                 log = std::move(log), held = by.held] {
+        return run_jobs_.commit(key, what, log, held);
     };
     auto settle = [this, by = std::move(by)](const result<void>&) {
         const lease_return returned(leases_, by);

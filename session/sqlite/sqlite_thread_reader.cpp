@@ -83,7 +83,7 @@ sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads
       ) {}
 
 sqlite_thread_reader::reading
-sqlite_thread_reader::begin_reading(const thread_key& key, const position& at) {
+sqlite_thread_reader::begin_reading(const thread_key& key, const thread_position& at) {
     reading begun;
     begun.thread = at.thread;
     begun.message_count = at.size.messages;
@@ -95,7 +95,7 @@ sqlite_thread_reader::begin_reading(const thread_key& key, const position& at) {
     return begun;
 }
 
-void sqlite_thread_reader::refresh(thread_record& record, const position& at) {
+void sqlite_thread_reader::refresh(thread_record& record, const thread_position& at) {
     record.version = at.version;
     record.bytes = at.bytes;
     record.documents = at.documents;
@@ -195,7 +195,7 @@ void sqlite_thread_reader::load_calls(std::int64_t thread, thread_record& record
 }
 
 std::optional<thread_summary> sqlite_thread_reader::summary(const thread_key& key) {
-    const std::optional<position> at = threads_.find(key);
+    const std::optional<thread_position> at = threads_.find(key);
     if (!at) {
         return std::nullopt;
     }
@@ -218,7 +218,7 @@ std::optional<thread_summary> sqlite_thread_reader::summary(const thread_key& ke
 }
 
 std::optional<json_text> sqlite_thread_reader::state(const thread_key& key) {
-    const std::optional<position> at = threads_.find(key);
+    const std::optional<thread_position> at = threads_.find(key);
     if (!at) {
         return std::nullopt;
     }
@@ -239,7 +239,7 @@ sqlite_thread_reader::read_message(std::int64_t thread, std::size_t number, std:
     return value ? message_from_stored_json(*value) : result<message>(value.error());
 }
 
-void sqlite_thread_reader::begin_reading(const position& at, pending_reading& what) {
+void sqlite_thread_reader::begin_reading(const thread_position& at, pending_reading& what) {
     what.thread = at.thread;
     thread_record record;
     load_calls(at.thread, record);
@@ -260,7 +260,7 @@ bool sqlite_thread_reader::read_on(pending_reading& what) {
     return what.next == what.order.size();
 }
 
-void sqlite_thread_reader::begin_reading(const position& at, branches_reading& what) {
+void sqlite_thread_reader::begin_reading(const thread_position& at, branches_reading& what) {
     what.thread = at.thread;
     what.message_count = at.size.messages;
     thread_record record;

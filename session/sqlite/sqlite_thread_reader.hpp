@@ -3,6 +3,7 @@
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_threads.hpp"
 #include "session/store/store.hpp"
+#include "session/store/thread_position.hpp"
 
 #include "session/base/log.hpp"
 
@@ -19,8 +20,6 @@ namespace agui::session {
 /// std::runtime_error for rows that do not form a thread.
 class sqlite_thread_reader {
 public:
-    using position = sqlite_threads::position;
-
     /// The arguments must outlive this.
     sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log);
 
@@ -33,9 +32,9 @@ public:
         thread_record record;
     };
     /// Everything but the messages.
-    [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
+    [[nodiscard]] reading begin_reading(const thread_key& key, const thread_position& at);
     /// Reads the thread's own row. Reads no message.
-    void refresh(thread_record& record, const position& at);
+    void refresh(thread_record& record, const thread_position& at);
     /// Continues reading for a few milliseconds. Returns true once the record is complete.
     ///
     /// A message that cannot be read is left out of every branch: those after it follow the message
@@ -50,7 +49,7 @@ public:
         std::vector<std::size_t> order;
         std::size_t next = 0; ///< Position in `order`.
     };
-    void begin_reading(const position& at, pending_reading& what);
+    void begin_reading(const thread_position& at, pending_reading& what);
     /// As above.
     [[nodiscard]] bool read_on(pending_reading& what);
 
@@ -68,7 +67,7 @@ public:
         /// The ids of messages that were read; nullopt if the message cannot be read.
         std::unordered_map<node_index, std::optional<std::string>> ids;
     };
-    void begin_reading(const position& at, branches_reading& what);
+    void begin_reading(const thread_position& at, branches_reading& what);
     /// As above.
     [[nodiscard]] bool read_on(branches_reading& what);
 

@@ -1,13 +1,6 @@
 #include "session/sqlite/sqlite_threads.hpp"
 
-#include "session/conversation/change_check.hpp"
-#include "session/conversation/message_json.hpp"
-
-#include <boost/json/serialize.hpp>
-
 namespace agui::session {
-
-namespace json = boost::json;
 
 namespace {
 
@@ -15,33 +8,7 @@ std::optional<std::int64_t> number_or_null(node_index node) {
     return node == no_node ? std::nullopt : std::optional<std::int64_t>(node);
 }
 
-template <class Json>
-std::optional<std::string> serialized(const std::optional<Json>& value) {
-    return value ? std::optional(json::serialize(*value)) : std::nullopt;
-}
-
-std::optional<std::string_view> text_of(const std::optional<json_text>& document) {
-    return document ? std::optional(document->view()) : std::nullopt;
-}
-
-std::vector<std::string> texts_of(const node_list& messages) {
-    std::vector<std::string> texts;
-    texts.reserve(messages.size());
-    for (const stored_message& added : messages) {
-        texts.push_back(json::serialize(to_stored_json(added.message)));
-    }
-    return texts;
-}
-
-std::uint64_t bytes_of(const std::vector<std::string>& texts) {
-    std::uint64_t bytes = 0;
-    for (const std::string& text : texts) {
-        bytes += text.size();
-    }
-    return bytes;
-}
-
-sqlite_threads::position position_of(const statement::rows& row) {
+thread_position position_of(const statement::rows& row) {
     return {
         .thread = row.integer(0),
         .size =
@@ -58,25 +25,6 @@ sqlite_threads::position position_of(const statement::rows& row) {
 }
 
 } // namespace
-
-// The stored texts of a change's documents.
-struct sqlite_threads::document_texts {
-    explicit document_texts(const changes& change)
-        : state(text_of(change.state)),
-          offered_tools(serialized(change.offered_tools)),
-          context(serialized(change.context)) {}
-
-    [[nodiscard]] document_sizes sizes_after(document_sizes sizes) const {
-        sizes.state = state ? state->size() : sizes.state;
-        sizes.offered_tools = offered_tools ? offered_tools->size() : sizes.offered_tools;
-        sizes.context = context ? context->size() : sizes.context;
-        return sizes;
-    }
-
-    std::optional<std::string_view> state;
-    std::optional<std::string> offered_tools;
-    std::optional<std::string> context;
-};
 
 sqlite_threads::sqlite_threads(database& db)
     : last_id_(db.integer("SELECT max((SELECT coalesce(max(id), 0) FROM threads), "
@@ -127,69 +75,56 @@ sqlite_threads::sqlite_threads(database& db)
               "VALUES (?, ?, ?, ?, ?, ?)"
       ) {}
 
-std::optional<sqlite_threads::position> sqlite_threads::find(const thread_key& key) {
+std::optional<thread_position> sqlite_threads::find(const thread_key& key) {
     statement::rows row = find_.query(key.principal, key.thread_id);
     return row.next() ? std::optional(position_of(row)) : std::nullopt;
 }
 
 std::int64_t sqlite_threads::create(
-    const thread_key& key, const std::string& agent_id, const changes& change, unix_ms last_run_at
+    const thread_key& key, const std::string& agent_id, const stored_change& what,
+    unix_ms last_run_at
 ) {
-    check_change({}, change);
-    const thread_size size = size_after({}, change);
-    const std::vector<std::string> messages = texts_of(change.messages);
-    const document_texts documents(change);
-    const document_sizes sizes = documents.sizes_after({});
+    const changes& change = what.change;
+    const thread_position made = what.after_creation(last_id_ + 1);
+    last_id_ = made.thread;
     // All columns at once, because each change of a row writes all of it again, with index entries.
-    const std::string_view metadata = text_of(change.metadata).value_or("{}");
-    const std::int64_t thread = ++last_id_;
-    const std::uint64_t version = first_version(thread);
     create_.execute(
-        thread, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,
-        change.at, change.title.value_or(std::string()), change.archived.value_or(false), metadata,
-        last_run_at, change.head.value_or(0), change.last_request_had_history.value_or(false),
-        std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        std::uint64_t{change.events.size()}, bytes_of(messages) + sizes.total(), sizes.state,
-        sizes.offered_tools, sizes.context, version
+        made.thread, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,
+        change.at, change.title.value_or(std::string()), change.archived.value_or(false),
+        what.metadata.value_or("{}"), last_run_at, change.head.value_or(0),
+        change.last_request_had_history.value_or(false), std::uint64_t{made.size.messages},
+        std::uint64_t{made.size.branches}, made.event_count, made.bytes, made.documents.state,
+        made.documents.offered_tools, made.documents.context, made.version
     );
-    add_rows(
-        {.thread = thread, .size = {}, .version = version, .documents = {}}, change, messages,
-        documents
-    );
-    return thread;
+    thread_position empty;
+    empty.thread = made.thread;
+    add_rows(empty, what);
+    return made.thread;
 }
 
 void sqlite_threads::apply(
-    const position& at, const changes& change, std::optional<unix_ms> last_run_at
+    const thread_position& at, const stored_change& what, std::optional<unix_ms> last_run_at
 ) {
-    check_change(at.size, change);
-    const std::vector<std::string> messages = texts_of(change.messages);
-    const document_texts documents(change);
-    add_rows(at, change, messages, documents);
-    const document_sizes sizes = documents.sizes_after(at.documents);
-    const thread_size size = size_after(at.size, change);
+    const changes& change = what.change;
+    const thread_position after = what.after(at);
+    add_rows(at, what);
     const std::optional<unix_ms> updated_at =
         change.at == 0 ? std::nullopt : std::optional(change.at);
     update_.execute(
         change.head, change.last_request_had_history, change.agent_id, change.title,
-        change.archived, text_of(change.metadata), updated_at, last_run_at,
-        std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        at.event_count + change.events.size(),
-        at.bytes - at.documents.total() + sizes.total() + bytes_of(messages), sizes.state,
-        sizes.offered_tools, sizes.context, at.version + (changes_conversation(change) ? 1 : 0),
-        at.thread
+        change.archived, what.metadata, updated_at, last_run_at, std::uint64_t{after.size.messages},
+        std::uint64_t{after.size.branches}, after.event_count, after.bytes, after.documents.state,
+        after.documents.offered_tools, after.documents.context, after.version, at.thread
     );
 }
 
-void sqlite_threads::add_rows(
-    const position& at, const changes& change, const std::vector<std::string>& messages,
-    const document_texts& documents
-) {
+void sqlite_threads::add_rows(const thread_position& at, const stored_change& what) {
+    const changes& change = what.change;
     for (std::size_t i = 0; i < change.messages.size(); ++i) {
         const stored_message& added = change.messages[i];
         add_message_.execute(
             at.thread, std::uint64_t{at.size.messages + i}, number_or_null(added.parent),
-            added.run_id, added.created_at, messages[i]
+            added.run_id, added.created_at, what.messages[i]
         );
     }
     for (const changes::branch_change& changed : change.branches) {
@@ -204,15 +139,15 @@ void sqlite_threads::add_rows(
             number_or_null(call.made_in)
         );
     }
-    std::uint64_t sequence = at.event_count;
-    for (const session_event& event : change.events) {
-        const std::string data = json::serialize(event.data);
-        add_event_.execute(at.thread, ++sequence, event.type, event.run_id, event.timestamp, data);
-    }
-    if (change.state || change.offered_tools || change.context) {
-        update_documents_.execute(
-            at.thread, documents.state, documents.offered_tools, documents.context
+    for (std::size_t i = 0; i < change.events.size(); ++i) {
+        const session_event& event = change.events[i];
+        add_event_.execute(
+            at.thread, at.event_count + i + 1, event.type, event.run_id, event.timestamp,
+            what.events[i]
         );
+    }
+    if (what.state || what.offered_tools || what.context) {
+        update_documents_.execute(at.thread, what.state, what.offered_tools, what.context);
     }
 }
 

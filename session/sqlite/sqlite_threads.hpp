@@ -1,12 +1,11 @@
 #pragma once
 
 #include "session/sqlite/sqlite_db.hpp"
-#include "session/store/store.hpp"
+#include "session/store/stored_change.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace agui::session {
 
@@ -17,34 +16,21 @@ class sqlite_threads {
 public:
     explicit sqlite_threads(database& db);
 
-    /// The part of a thread's row that a write needs.
-    struct position {
-        std::int64_t thread = 0;
-        thread_size size;
-        std::uint64_t version = 0;
-        std::uint64_t event_count = 0;
-        std::uint64_t bytes = 0;  ///< Bytes of its messages and documents.
-        document_sizes documents; ///< The documents' part of `bytes`.
-    };
-
-    [[nodiscard]] std::optional<position> find(const thread_key& key);
-    /// Creates a thread from `change` and returns its id. Throws as apply() does.
+    [[nodiscard]] std::optional<thread_position> find(const thread_key& key);
+    /// Creates a thread from the change and returns its id. Throws as apply() does.
     std::int64_t create(
-        const thread_key& key, const std::string& agent_id, const changes& change,
+        const thread_key& key, const std::string& agent_id, const stored_change& what,
         unix_ms last_run_at
     );
-    /// Writes `change`. Throws std::logic_error, before it writes, if the change does not fit
+    /// Writes the change. Throws std::logic_error, before it writes, if the change does not fit
     /// (check_change). `last_run_at` is given if a run begins with the change.
     void apply(
-        const position& at, const changes& change, std::optional<unix_ms> last_run_at = std::nullopt
+        const thread_position& at, const stored_change& what,
+        std::optional<unix_ms> last_run_at = std::nullopt
     );
 
 private:
-    struct document_texts;
-    void add_rows(
-        const position& at, const changes& change, const std::vector<std::string>& messages,
-        const document_texts& documents
-    );
+    void add_rows(const thread_position& at, const stored_change& what);
 
     /// The largest id that was used. An id is not reused while a removed thread has rows with it,
     /// nor by this process: code that reads a thread in slices identifies it by its id.

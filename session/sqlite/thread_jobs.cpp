@@ -96,7 +96,7 @@ result<thread_page> thread_jobs::list(const thread_query& query) {
 
 bool thread_jobs::remove(const thread_key& key) {
     tables_.attachments.erase_of(key);
-    const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    const std::optional<thread_position> at = tables_.threads.find(key);
     if (!at) {
         return false;
     }
