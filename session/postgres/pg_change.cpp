@@ -1,6 +1,7 @@
 #include "session/postgres/pg_change.hpp"
 
 #include "session/conversation/change_check.hpp"
+#include "session/store/stored_rows.hpp"
 
 #include <algorithm>
 #include <map>
@@ -143,20 +144,7 @@ pg_statement lock_thread(const thread_key& key) {
 }
 
 std::optional<thread_position> position_of(const pg_rows& rows) {
-    if (rows.empty()) {
-        return std::nullopt;
-    }
-    const auto count = [&](int column) {
-        return static_cast<std::uint64_t>(rows.integer(0, column));
-    };
-    return thread_position{
-        .thread = rows.integer(0, 0),
-        .size = {.messages = count(1), .branches = count(2)},
-        .version = count(8),
-        .event_count = count(3),
-        .bytes = count(4),
-        .documents = {.state = count(5), .offered_tools = count(6), .context = count(7)},
-    };
+    return rows.empty() ? std::nullopt : std::optional(position_at(pg_row(rows, 0)));
 }
 
 std::uint64_t seen_version_of(const pg_rows& rows) {

@@ -3,6 +3,7 @@
 
 #include "session/store/store_failures.hpp"
 #include "session/store/stored_messages.hpp"
+#include "session/store/stored_rows.hpp"
 
 #include <utility>
 
@@ -106,19 +107,11 @@ withdraw_in(pg_transaction& in, const thread_key& key, std::int64_t number) {
 }
 
 // A row of select_queued() or left_requests.
-queued_request request_in(const pg_rows& rows, std::size_t row, agui::logger& log) {
-    queued_request request;
-    request.number = rows.integer(row, 0);
-    request.run_id = rows.text(row, 1);
-    request.parent_run_id = rows.text(row, 2);
-    request.agent_id = rows.text(row, 3);
-    request.input_digest = rows.text(row, 4);
-    request.idempotency_key = rows.text(row, 5);
-    request.protocol = rows.text(row, 6);
-    request.queued_at = rows.integer(row, 7);
-    request.waits_since = rows.integer(row, 8);
-    read_queued_messages(rows.text(row, 9), request, log);
-    request.gateway = rows.integer(row, 10);
+queued_request request_in(const pg_row& row, agui::logger& log) {
+    queued_request request = request_at(row);
+    request.waits_since = row.integer(8);
+    read_queued_messages(row.text(9), request, log);
+    request.gateway = row.integer(10);
     return request;
 }
 
@@ -135,7 +128,7 @@ asio::awaitable<std::vector<left_request>> claim_in(
     for (std::size_t i = 0; i < found.at(0).size() && !found.at(1).empty(); ++i) {
         left_request& next = claimed.emplace_back();
         next.key = {std::string(found[0].text(i, 11)), std::string(found[0].text(i, 12))};
-        next.request = request_in(found[0], i, log);
+        next.request = request_in(pg_row(found[0], i), log);
         next.request.gateway = gateway;
         numbers.push_back(next.request.number);
     }
@@ -217,13 +210,7 @@ pg_batch select_queued(const thread_key& key) {
 }
 
 std::vector<queued_request> read_queued(const std::vector<pg_rows>& results, agui::logger& log) {
-    const pg_rows& rows = results.at(0);
-    std::vector<queued_request> requests;
-    requests.reserve(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        requests.push_back(request_in(rows, i, log));
-    }
-    return requests;
+    return read_each(results.at(0), [&log](const pg_row& row) { return request_in(row, log); });
 }
 
 } // namespace agui::session

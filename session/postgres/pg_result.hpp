@@ -54,6 +54,32 @@ private:
     [[nodiscard]] virtual cell at(std::size_t row, int column) const = 0;
 };
 
+/// One row of a table, which must outlive it.
+class pg_row {
+public:
+    pg_row(const pg_table& table, std::size_t row) noexcept : table_(table), row_(row) {}
+
+    [[nodiscard]] bool is_null(int column) const { return table_.is_null(row_, column); }
+    [[nodiscard]] std::int64_t integer(int column) const { return table_.integer(row_, column); }
+    [[nodiscard]] bool boolean(int column) const { return table_.boolean(row_, column); }
+    [[nodiscard]] std::string_view text(int column) const { return table_.text(row_, column); }
+
+private:
+    const pg_table& table_;
+    std::size_t row_;
+};
+
+/// The results of read(pg_row) for each row.
+template <class Read>
+[[nodiscard]] auto read_each(const pg_table& rows, Read read) {
+    std::vector<decltype(read(pg_row(rows, 0)))> all;
+    all.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        all.push_back(read(pg_row(rows, i)));
+    }
+    return all;
+}
+
 /// The rows that a statement has returned. Copies share them; they are never changed, so that a
 /// large one can be read on another thread.
 class pg_rows final : public pg_table {

@@ -1,6 +1,7 @@
 #include "session/postgres/pg_runs.hpp"
 
 #include "session/conversation/message_json.hpp"
+#include "session/store/stored_rows.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -53,21 +54,8 @@ std::optional<std::string_view> text_or_null(const std::string& text) {
 
 } // namespace
 
-run_record run_at(const pg_table& rows, std::size_t row) {
-    run_record run;
-    run.number = rows.integer(row, 0);
-    run.run_id = rows.text(row, 1);
-    run.parent_run_id = rows.text(row, 2);
-    run.agent_id = rows.text(row, 3);
-    run.input_digest = rows.text(row, 4);
-    run.status = run_status_from_string(rows.text(row, 5)).value_or(run_status::failed);
-    run.end_reason = rows.text(row, 6);
-    run.started_at = rows.integer(row, 7);
-    run.ended_at = rows.integer(row, 8);
-    run.last_sequence = static_cast<std::uint64_t>(rows.integer(row, 9));
-    run.idempotency_key = rows.text(row, 10);
-    run.protocol = rows.text(row, 11);
-    run.answered_by = rows.text(row, 12);
+run_record pg_run_at(const pg_table& rows, std::size_t row) {
+    run_record run = run_at(pg_row(rows, row));
     if (!rows.is_null(row, 13)) {
         run.sound_until = static_cast<std::uint64_t>(rows.integer(row, 13));
     }
@@ -75,7 +63,7 @@ run_record run_at(const pg_table& rows, std::size_t row) {
 }
 
 std::optional<run_record> first_run(const pg_rows& rows) {
-    return rows.empty() ? std::nullopt : std::optional(run_at(rows, 0));
+    return rows.empty() ? std::nullopt : std::optional(pg_run_at(rows, 0));
 }
 
 pg_statement find_run_by_id(const thread_key& key, const std::string& run_id) {

@@ -15,7 +15,7 @@ namespace agui::session {
 
 // The statements for the tables of runs and of queued requests, and readers of their results.
 
-/// The columns that run_at() reads, of `runs r`.
+/// The columns that pg_run_at() reads, of `runs r`.
 #define AGUI_PG_RUN_COLUMNS                                                                        \
     "r.number, r.run_id, r.parent_run_id, r.agent_id, r.input_digest, r.status, r.end_reason, "    \
     "r.started_at, r.ended_at, r.last_sequence, r.idempotency_key, r.protocol, r.answered_by, "    \
@@ -24,7 +24,7 @@ namespace agui::session {
 #define AGUI_PG_THREAD                                                                             \
     "(SELECT t.id FROM agui.threads t WHERE t.principal = $1 AND t.thread_id = $2)"
 
-[[nodiscard]] run_record run_at(const pg_table& rows, std::size_t row);
+[[nodiscard]] run_record pg_run_at(const pg_table& rows, std::size_t row);
 [[nodiscard]] std::optional<run_record> first_run(const pg_rows& rows);
 
 [[nodiscard]] pg_statement find_run_by_id(const thread_key& key, const std::string& run_id);

@@ -7,6 +7,7 @@
 #include "session/base/work_count.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/store/list_cursor.hpp"
+#include "session/store/stored_rows.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -30,8 +31,8 @@ constexpr const char* state_of =
 constexpr const char* is_there =
     "SELECT head FROM agui.threads WHERE principal = $1 AND thread_id = $2";
 constexpr const char* pending_calls_of =
-    "SELECT call_id, name, run_id, made_in FROM agui.calls WHERE thread = " AGUI_PG_THREAD
-    " AND status = 'pending' ORDER BY number";
+    "SELECT call_id, name, run_id, owner, status, made_in FROM agui.calls "
+    "WHERE thread = " AGUI_PG_THREAD " AND status = 'pending' ORDER BY number";
 constexpr const char* messages_of_pending_calls =
     "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
     " AND number IN (SELECT c.made_in FROM agui.calls c WHERE c.thread = " AGUI_PG_THREAD
@@ -49,8 +50,9 @@ constexpr const char* events_of =
 // A lease of a fenced or expired gateway does not count as held. The own gateway's leases are read
 // from memory.
 constexpr const char* page_of =
-    "SELECT t.id, t.thread_id, t.agent_id, t.title, t.metadata, t.created_at, t.updated_at, "
-    "t.last_run_at, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END FROM agui.threads t "
+    "SELECT t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, "
+    "t.last_run_at, t.thread_id, t.id, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END "
+    "FROM agui.threads t "
     "LEFT JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "
     "LEFT JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced "
     "AND g.expires >= clock_timestamp() AND g.id <> $7 "
@@ -58,11 +60,6 @@ constexpr const char* page_of =
     "AND (t.updated_at, t.id) < ($4, $5) ORDER BY t.updated_at DESC, t.id DESC LIMIT $6";
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-
-json::object object_or_empty(std::string_view text) {
-    result<json::value> value = parse_stored(text);
-    return value && value->is_object() ? std::move(value->get_object()) : json::object();
-}
 
 std::int64_t limited(std::uint64_t value) {
     return static_cast<std::int64_t>(std::min(value, static_cast<std::uint64_t>(largest)));
@@ -89,24 +86,15 @@ pg_batch select_summary(const thread_key& key) { return each_of(key, {summary_of
 
 std::optional<thread_summary>
 read_summary(const thread_key& key, const std::vector<pg_rows>& results) {
-    const pg_rows& row = results.at(0);
-    if (row.empty()) {
+    const pg_rows& rows = results.at(0);
+    if (rows.empty()) {
         return std::nullopt;
     }
-    const auto count = [&](int column) {
-        return static_cast<std::uint64_t>(row.integer(0, column));
-    };
+    const pg_row row(rows, 0);
     thread_summary found;
     found.key = key;
-    found.agent_id = row.text(0, 0);
-    found.title = row.text(0, 1);
-    found.archived = row.boolean(0, 2);
-    found.metadata = stored_object(row.text(0, 3));
-    found.created_at = row.integer(0, 4);
-    found.updated_at = row.integer(0, 5);
-    found.last_run_at = row.integer(0, 6);
-    found.bytes = count(7);
-    found.documents = {.state = count(8), .offered_tools = count(9), .context = count(10)};
+    read_summary_columns(row, found);
+    read_size_columns(row, 7, found);
     return found;
 }
 
@@ -114,14 +102,7 @@ pg_batch select_state(const thread_key& key) { return each_of(key, {state_of}); 
 
 std::optional<json_text> read_state(const std::vector<pg_rows>& results) {
     const pg_rows& row = results.at(0);
-    if (row.empty()) {
-        return std::nullopt;
-    }
-    if (row.is_null(0, 0)) {
-        return json_text();
-    }
-    result<json_text> state = read_stored_text(row.text(0, 0));
-    return state ? std::move(*state) : json_text();
+    return row.empty() ? std::nullopt : std::optional(stored_document(row.text(0, 0)));
 }
 
 pg_batch select_pending_calls(const thread_key& key) {
@@ -132,20 +113,7 @@ std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg
     if (results.at(0).empty()) {
         return std::nullopt;
     }
-    const pg_rows& calls = results.at(1);
-    std::vector<call_record> records;
-    records.reserve(calls.size());
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-        records.push_back(
-            {.id = std::string(calls.text(i, 0)),
-             .name = std::string(calls.text(i, 1)),
-             .run_id = std::string(calls.text(i, 2)),
-             .owner = call_owner::external,
-             .status = call_status::pending,
-             .made_in = node_of(calls.integer(i, 3))}
-        );
-    }
-    std::vector<pending_call> pending = pending_of(records);
+    std::vector<pending_call> pending = pending_of(read_each(results.at(1), call_at<pg_row>));
     const std::vector<std::size_t> order = by_message(pending);
     const pg_rows& messages = results.at(2);
     std::unordered_map<node_index, std::size_t> rows;
@@ -221,17 +189,7 @@ pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t l
 }
 
 std::vector<session_event> read_events(const std::vector<pg_rows>& results) {
-    const pg_rows& rows = results.at(0);
-    std::vector<session_event> page;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        session_event& event = page.emplace_back();
-        event.sequence = static_cast<std::uint64_t>(rows.integer(i, 0));
-        event.type = rows.text(i, 1);
-        event.run_id = rows.text(i, 2);
-        event.timestamp = rows.integer(i, 3);
-        event.data = object_or_empty(rows.text(i, 4));
-    }
-    return page;
+    return read_each(results.at(0), event_at<pg_row>);
 }
 
 result<pg_batch> select_page(const thread_query& query, std::int64_t gateway) {
@@ -255,21 +213,16 @@ thread_page read_page(const thread_query& query, const std::vector<pg_rows>& res
     thread_page page;
     list_cursor last;
     for (std::size_t i = 0; i < rows.size(); ++i) {
+        const pg_row row(rows, i);
         if (page.threads.size() == query.limit) {
             page.next_cursor = to_string(last);
             break;
         }
         thread_summary& summary = page.threads.emplace_back();
-        summary.key = {query.principal, std::string(rows.text(i, 1))};
-        summary.agent_id = rows.text(i, 2);
-        summary.title = rows.text(i, 3);
-        summary.archived = query.archived;
-        summary.metadata = stored_object(rows.text(i, 4));
-        summary.created_at = rows.integer(i, 5);
-        summary.updated_at = rows.integer(i, 6);
-        summary.last_run_at = rows.integer(i, 7);
-        summary.active_run_id = rows.text(i, 8);
-        last = {.updated_at = summary.updated_at, .number = rows.integer(i, 0)};
+        summary.key = {query.principal, std::string(row.text(7))};
+        read_summary_columns(row, summary);
+        summary.active_run_id = row.text(9);
+        last = {.updated_at = summary.updated_at, .number = row.integer(8)};
     }
     return page;
 }

@@ -3,9 +3,9 @@
 #include "session/postgres/pg_change.hpp"
 #include "session/postgres/pg_runs.hpp"
 
-#include "session/base/stored_json.hpp"
 #include "session/base/work_count.hpp"
 #include "session/store/stored_messages.hpp"
+#include "session/store/stored_rows.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -17,7 +17,6 @@
 namespace agui::session {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
 
 namespace {
 
@@ -27,10 +26,9 @@ namespace {
 constexpr const char* the_thread =
     "SELECT ROW(" AGUI_PG_RUN_COLUMNS ") AS run, "
     "ROW(t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, t.last_run_at, "
-    "t.head, t.last_request_had_history, t.message_count, t.bytes, t.state_bytes, "
-    "t.offered_tools_bytes, t.context_bytes, agui.seen_version(t.version), d.state, "
-    "d.offered_tools, d.context) "
-    "AS thread, "
+    "t.head, t.last_request_had_history, d.state, d.offered_tools, d.context, t.bytes, "
+    "t.state_bytes, t.offered_tools_bytes, t.context_bytes, t.message_count, "
+    "agui.seen_version(t.version)) AS thread, "
     "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(b.tip, b.updated_at) FROM agui.branches b "
     "WHERE b.thread = t.id ORDER BY b.number) END AS branches, "
     "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(c.call_id, c.name, c.run_id, c.owner, "
@@ -109,58 +107,13 @@ void read_message(reading& to, const pg_rows& found, std::size_t row, agui::logg
     to.record.nodes.push_back(std::move(node));
 }
 
-json::array array_at(const pg_table& row, int column) {
-    result<json::value> read = parse_stored(row.text(0, column));
-    return read && read->is_array() ? std::move(read->get_array()) : json::array();
-}
-
 // Reads everything but the messages and their references. Returns the number of messages.
-std::uint64_t read_columns(thread_record& to, const pg_table& row) {
-    const auto count = [&](int column) {
-        return static_cast<std::uint64_t>(row.integer(0, column));
-    };
-    to.agent_id = row.text(0, 0);
-    to.title = row.text(0, 1);
-    to.archived = row.boolean(0, 2);
-    to.metadata = stored_object(row.text(0, 3));
-    to.created_at = row.integer(0, 4);
-    to.updated_at = row.integer(0, 5);
-    to.last_run_at = row.integer(0, 6);
-    to.head = static_cast<std::uint32_t>(row.integer(0, 7));
-    to.last_request_had_history = row.boolean(0, 8);
-    to.bytes = count(10);
-    to.documents = {.state = count(11), .offered_tools = count(12), .context = count(13)};
-    to.version = count(14);
-    if (result<json_text> state = read_stored_text(row.text(0, 15)); state) {
-        to.state = std::move(*state);
-    }
-    to.offered_tools = array_at(row, 16);
-    to.context = array_at(row, 17);
-    return count(9);
-}
-
-std::vector<branch> branches_at(const pg_table& rows) {
-    std::vector<branch> branches;
-    branches.reserve(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        branches.push_back({.tip = node_of(rows.integer(i, 0)), .updated_at = rows.integer(i, 1)});
-    }
-    return branches;
-}
-
-std::vector<call_record> calls_at(const pg_table& rows) {
-    std::vector<call_record> calls;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        call_record& call = calls.emplace_back();
-        call.id = rows.text(i, 0);
-        call.name = rows.text(i, 1);
-        call.run_id = rows.text(i, 2);
-        call.owner = rows.text(i, 3) == "server" ? call_owner::server : call_owner::external;
-        // An unreadable status must not make a call answerable.
-        call.status = call_status_from_string(rows.text(i, 4)).value_or(call_status::dead);
-        call.made_in = node_of(rows.integer(i, 5));
-    }
-    return calls;
+std::uint64_t read_columns(thread_record& to, const pg_row& row) {
+    read_thread_columns(row, to);
+    read_document_columns(row, 9, to);
+    read_size_columns(row, 12, to);
+    to.version = count_at(row, 17);
+    return count_at(row, 16);
 }
 
 } // namespace
@@ -176,7 +129,7 @@ std::optional<run_record> run_found(const pg_rows& found) {
         return std::nullopt;
     }
     const pg_records run = found.records(rows_in_order(found).head, column::run);
-    return run.is_null(0, 0) ? std::nullopt : std::optional(run_at(run, 0));
+    return run.is_null(0, 0) ? std::nullopt : std::optional(pg_run_at(run, 0));
 }
 
 asio::awaitable<std::optional<thread_record>>
@@ -188,10 +141,10 @@ read_thread(thread_key key, pg_rows found, agui::logger& log) {
     reading to;
     thread_record& record = to.record;
     record.key = std::move(key);
-    const std::uint64_t message_count =
-        read_columns(record, found.records(rows.head, column::thread));
-    record.branches = branches_at(found.records(rows.head, column::branches));
-    record.calls = calls_at(found.records(rows.head, column::calls));
+    const pg_records head = found.records(rows.head, column::thread);
+    const std::uint64_t message_count = read_columns(record, pg_row(head, 0));
+    record.branches = read_each(found.records(rows.head, column::branches), branch_at<pg_row>);
+    record.calls = read_each(found.records(rows.head, column::calls), call_at<pg_row>);
 
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
     std::size_t bytes = 0;

@@ -40,7 +40,7 @@ constexpr const char* orphans_of =
     AGUI_PG_ORPHANS("coalesce((SELECT l.last_sequence FROM agui.log_rows l "
                     "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0)");
 constexpr const char* orphans_with_damaged_log = AGUI_PG_ORPHANS("0::bigint");
-constexpr int log_end_column = 14; // The column after those of run_at().
+constexpr int log_end_column = 14; // The column after those of pg_run_at().
 constexpr int journal_column = 15;
 constexpr int failed_over_column = 16;
 constexpr const char* runs_of_threads =
@@ -313,7 +313,7 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
     std::vector<store::orphan> found;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         store::orphan& each = found.emplace_back();
-        each.run = run_at(rows, i);
+        each.run = pg_run_at(rows, i);
         each.last_sequence = std::max(
             each.run.last_sequence, static_cast<std::uint64_t>(rows.integer(i, log_end_column))
         );

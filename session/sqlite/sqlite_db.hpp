@@ -122,6 +122,7 @@ public:
 
         [[nodiscard]] bool next() { return owner_.step(); }
         [[nodiscard]] std::int64_t integer(int column) const noexcept;
+        [[nodiscard]] bool boolean(int column) const noexcept { return integer(column) != 0; }
         [[nodiscard]] bool is_null(int column) const noexcept;
         [[nodiscard]] std::string_view text(int column) const;
         [[nodiscard]] std::string_view blob(int column) const;

@@ -1,5 +1,7 @@
 #include "session/sqlite/sqlite_queue.hpp"
 
+#include "session/store/stored_rows.hpp"
+
 namespace agui::session {
 
 sqlite_queue::sqlite_queue(database& db)
@@ -78,15 +80,7 @@ std::vector<sqlite_queue::row> sqlite_queue::of_thread(std::int64_t thread) {
     std::vector<row> found;
     statement::rows read = of_thread_.query(thread);
     while (read.next()) {
-        queued_request& request = found.emplace_back().request;
-        request.number = read.integer(0);
-        request.run_id = read.text(1);
-        request.parent_run_id = read.text(2);
-        request.agent_id = read.text(3);
-        request.input_digest = read.text(4);
-        request.idempotency_key = read.text(5);
-        request.protocol = read.text(6);
-        request.queued_at = read.integer(7);
+        queued_request& request = found.emplace_back(request_at(read)).request;
         request.waits_since = request.queued_at; // No other process shares the store.
         found.back().messages = read.text(8);
     }

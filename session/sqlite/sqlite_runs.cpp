@@ -1,11 +1,14 @@
 #include "session/sqlite/sqlite_runs.hpp"
 
+#include "session/store/stored_rows.hpp"
+
 #include <stdexcept>
 
 namespace agui::session {
 
 namespace {
 
+// The columns of run_at().
 constexpr std::string_view run_columns =
     "r.number, r.run_id, r.parent_run_id, r.agent_id, "
     "r.input_digest, r.status, r.end_reason, r.started_at, "
@@ -15,24 +18,6 @@ constexpr std::string_view of_thread_key =
 
 std::string select_runs(std::string_view rest) {
     return "SELECT " + std::string(run_columns) + " FROM runs r " + std::string(rest);
-}
-
-run_record run_of(const statement::rows& row, int column = 0) {
-    run_record run;
-    run.number = row.integer(column);
-    run.run_id = row.text(column + 1);
-    run.parent_run_id = row.text(column + 2);
-    run.agent_id = row.text(column + 3);
-    run.input_digest = row.text(column + 4);
-    run.status = run_status_from_string(row.text(column + 5)).value_or(run_status::failed);
-    run.end_reason = row.text(column + 6);
-    run.started_at = row.integer(column + 7);
-    run.ended_at = row.integer(column + 8);
-    run.last_sequence = static_cast<std::uint64_t>(row.integer(column + 9));
-    run.idempotency_key = row.text(column + 10);
-    run.protocol = row.text(column + 11);
-    run.answered_by = row.text(column + 12);
-    return run;
 }
 
 std::string_view name_of(log_state state) noexcept {
@@ -115,24 +100,25 @@ bool sqlite_runs::update(std::int64_t thread, const run_record& run) {
 
 std::optional<run_record> sqlite_runs::find(std::int64_t thread, const std::string& run_id) {
     statement::rows row = find_.query(thread, run_id);
-    return row.next() ? std::optional(run_of(row)) : std::nullopt;
+    return row.next() ? std::optional(run_at(row)) : std::nullopt;
 }
 
 std::optional<run_record>
 sqlite_runs::find_by_key(const thread_key& key, const std::string& idempotency_key) {
     statement::rows row = find_by_key_.query(key.principal, key.thread_id, idempotency_key);
-    return row.next() ? std::optional(run_of(row)) : std::nullopt;
+    return row.next() ? std::optional(run_at(row)) : std::nullopt;
 }
 
 std::optional<run_record> sqlite_runs::latest(const thread_key& key) {
     statement::rows row = latest_.query(key.principal, key.thread_id);
-    return row.next() ? std::optional(run_of(row)) : std::nullopt;
+    return row.next() ? std::optional(run_at(row)) : std::nullopt;
 }
 
 std::vector<sqlite_runs::active_run> sqlite_runs::active(const std::optional<thread_key>& thread) {
     statement select(
-        db_, "SELECT t.principal, t.thread_id, " + std::string(run_columns) +
-                 " FROM runs r JOIN threads t ON t.id = r.thread WHERE r.status = 'active' "
+        db_, "SELECT " + std::string(run_columns) +
+                 ", t.principal, t.thread_id FROM runs r JOIN threads t ON t.id = r.thread "
+                 "WHERE r.status = 'active' "
                  "AND (?1 = 0 OR t.principal = ?2 AND t.thread_id = ?3) ORDER BY r.number"
     );
     std::vector<active_run> found;
@@ -141,8 +127,8 @@ std::vector<sqlite_runs::active_run> sqlite_runs::active(const std::optional<thr
         select.query(std::int64_t{thread.has_value()}, wanted.principal, wanted.thread_id);
     while (row.next()) {
         found.push_back({
-            .key = {std::string(row.text(0)), std::string(row.text(1))},
-            .run = run_of(row, 2),
+            .key = {std::string(row.text(13)), std::string(row.text(14))},
+            .run = run_at(row),
         });
     }
     return found;

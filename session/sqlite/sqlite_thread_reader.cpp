@@ -5,6 +5,7 @@
 #include "session/conversation/message_json.hpp"
 #include "session/store/list_cursor.hpp"
 #include "session/store/stored_messages.hpp"
+#include "session/store/stored_rows.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -16,15 +17,6 @@ namespace agui::session {
 namespace json = boost::json;
 
 namespace {
-
-node_index node_or_none(const statement::rows& row, int column) {
-    return row.is_null(column) ? no_node : static_cast<node_index>(row.integer(column));
-}
-
-json::object object_or_empty(std::string_view text) {
-    result<json::value> value = parse_stored(text);
-    return value && value->is_object() ? std::move(value->get_object()) : json::object();
-}
 
 // Bytes of JSON of a long thread that are read at once, in two or three milliseconds.
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
@@ -62,9 +54,7 @@ sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads
           db, "SELECT number, parent FROM messages WHERE thread = ? AND number >= ? ORDER BY "
               "number LIMIT ?"
       ),
-      load_branches_(
-          db, "SELECT number, tip, updated_at FROM branches WHERE thread = ? ORDER BY number"
-      ),
+      load_branches_(db, "SELECT tip, updated_at FROM branches WHERE thread = ? ORDER BY number"),
       load_calls_(
           db, "SELECT call_id, name, run_id, owner, status, made_in FROM calls "
               "WHERE thread = ? ORDER BY number"
@@ -75,11 +65,10 @@ sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads
               "AND sequence > ? ORDER BY sequence LIMIT ?"
       ),
       list_(
-          db,
-          "SELECT id, thread_id, agent_id, title, metadata, created_at, updated_at, last_run_at "
-          "FROM threads WHERE principal = ?1 AND archived = ?2 "
-          "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
-          "ORDER BY updated_at DESC, id DESC LIMIT ?6"
+          db, "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, "
+              "thread_id, id FROM threads WHERE principal = ?1 AND archived = ?2 "
+              "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
+              "ORDER BY updated_at DESC, id DESC LIMIT ?6"
       ) {}
 
 sqlite_thread_reader::reading
@@ -103,15 +92,7 @@ void sqlite_thread_reader::refresh(thread_record& record, const thread_position&
     if (!row.next()) {
         throw std::runtime_error("the row of the thread is missing");
     }
-    record.agent_id = row.text(0);
-    record.title = row.text(1);
-    record.archived = row.integer(2) != 0;
-    record.metadata = stored_object(row.text(3));
-    record.created_at = row.integer(4);
-    record.updated_at = row.integer(5);
-    record.last_run_at = row.integer(6);
-    record.head = static_cast<std::uint32_t>(row.integer(7));
-    record.last_request_had_history = row.integer(8) != 0;
+    read_thread_columns(row, record);
 }
 
 bool sqlite_thread_reader::read_on(reading& what) {
@@ -144,7 +125,7 @@ bool sqlite_thread_reader::read_on(reading& what) {
 void sqlite_thread_reader::read_message(reading& what, const statement::rows& row) {
     const std::size_t number = what.record.nodes.size();
     stored_message node;
-    node.parent = node_or_none(row, 1);
+    node.parent = node_at(row, 1);
     if (node.parent != no_node && node.parent >= number) {
         throw std::runtime_error("the messages of the thread are not a tree");
     }
@@ -159,38 +140,22 @@ void sqlite_thread_reader::read_message(reading& what, const statement::rows& ro
 
 void sqlite_thread_reader::load_documents(std::int64_t thread, thread_record& record) {
     statement::rows row = load_documents_.query(thread);
-    if (!row.next()) {
-        return;
-    }
-    if (result<json_text> state = read_stored_text(row.text(0)); state) {
-        record.state = std::move(*state);
-    }
-    if (result<json::value> tools = parse_stored(row.text(1)); tools && tools->is_array()) {
-        record.offered_tools = std::move(tools->get_array());
-    }
-    if (result<json::value> context = parse_stored(row.text(2)); context && context->is_array()) {
-        record.context = std::move(context->get_array());
+    if (row.next()) {
+        read_document_columns(row, 0, record);
     }
 }
 
 void sqlite_thread_reader::load_branches(std::int64_t thread, thread_record& record) {
     statement::rows row = load_branches_.query(thread);
     while (row.next()) {
-        record.branches.push_back({.tip = node_or_none(row, 1), .updated_at = row.integer(2)});
+        record.branches.push_back(branch_at(row));
     }
 }
 
 void sqlite_thread_reader::load_calls(std::int64_t thread, thread_record& record) {
     statement::rows row = load_calls_.query(thread);
     while (row.next()) {
-        call_record& call = record.calls.emplace_back();
-        call.id = row.text(0);
-        call.name = row.text(1);
-        call.run_id = row.text(2);
-        call.owner = row.text(3) == "server" ? call_owner::server : call_owner::external;
-        // An unreadable status must not make a call answerable.
-        call.status = call_status_from_string(row.text(4)).value_or(call_status::dead);
-        call.made_in = node_or_none(row, 5);
+        record.calls.push_back(call_at(row));
     }
 }
 
@@ -205,13 +170,7 @@ std::optional<thread_summary> sqlite_thread_reader::summary(const thread_key& ke
     }
     thread_summary found;
     found.key = key;
-    found.agent_id = row.text(0);
-    found.title = row.text(1);
-    found.archived = row.integer(2) != 0;
-    found.metadata = stored_object(row.text(3));
-    found.created_at = row.integer(4);
-    found.updated_at = row.integer(5);
-    found.last_run_at = row.integer(6);
+    read_summary_columns(row, found);
     found.bytes = at->bytes;
     found.documents = at->documents;
     return found;
@@ -310,7 +269,7 @@ void sqlite_thread_reader::read_links(branches_reading& what, std::size_t count)
         load_links_.query(what.thread, std::uint64_t{before}, std::uint64_t{count});
     while (row.next()) {
         count_work();
-        const node_index parent = node_or_none(row, 1);
+        const node_index parent = node_at(row, 1);
         if (parent != no_node && parent >= what.parents.size()) {
             throw std::runtime_error("the messages of the thread are not a tree");
         }
@@ -344,12 +303,7 @@ sqlite_thread_reader::events(const thread_key& key, std::uint64_t after, std::si
         std::min(std::uint64_t{limit}, largest)
     );
     while (row.next()) {
-        session_event& event = page.emplace_back();
-        event.sequence = static_cast<std::uint64_t>(row.integer(0));
-        event.type = row.text(1);
-        event.run_id = row.text(2);
-        event.timestamp = row.integer(3);
-        event.data = object_or_empty(row.text(4));
+        page.push_back(event_at(row));
     }
     return page;
 }
@@ -375,15 +329,9 @@ result<thread_page> sqlite_thread_reader::list(const thread_query& query) {
             break;
         }
         thread_summary& summary = page.threads.emplace_back();
-        summary.key = {query.principal, std::string(row.text(1))};
-        summary.agent_id = row.text(2);
-        summary.title = row.text(3);
-        summary.archived = query.archived;
-        summary.metadata = stored_object(row.text(4));
-        summary.created_at = row.integer(5);
-        summary.updated_at = row.integer(6);
-        summary.last_run_at = row.integer(7);
-        last = {.updated_at = summary.updated_at, .number = row.integer(0)};
+        summary.key = {query.principal, std::string(row.text(7))};
+        read_summary_columns(row, summary);
+        last = {.updated_at = summary.updated_at, .number = row.integer(8)};
     }
     return page;
 }

@@ -1,27 +1,13 @@
 #include "session/sqlite/sqlite_threads.hpp"
 
+#include "session/store/stored_rows.hpp"
+
 namespace agui::session {
 
 namespace {
 
 std::optional<std::int64_t> number_or_null(node_index node) {
     return node == no_node ? std::nullopt : std::optional<std::int64_t>(node);
-}
-
-thread_position position_of(const statement::rows& row) {
-    return {
-        .thread = row.integer(0),
-        .size =
-            {.messages = static_cast<std::size_t>(row.integer(1)),
-             .branches = static_cast<std::size_t>(row.integer(2))},
-        .version = static_cast<std::uint64_t>(row.integer(8)),
-        .event_count = static_cast<std::uint64_t>(row.integer(3)),
-        .bytes = static_cast<std::uint64_t>(row.integer(4)),
-        .documents =
-            {.state = static_cast<std::uint64_t>(row.integer(5)),
-             .offered_tools = static_cast<std::uint64_t>(row.integer(6)),
-             .context = static_cast<std::uint64_t>(row.integer(7))},
-    };
 }
 
 } // namespace
@@ -77,7 +63,7 @@ sqlite_threads::sqlite_threads(database& db)
 
 std::optional<thread_position> sqlite_threads::find(const thread_key& key) {
     statement::rows row = find_.query(key.principal, key.thread_id);
-    return row.next() ? std::optional(position_of(row)) : std::nullopt;
+    return row.next() ? std::optional(position_at(row)) : std::nullopt;
 }
 
 std::int64_t sqlite_threads::create(
