@@ -4,8 +4,8 @@
 #include "session/postgres/pg_runs.hpp"
 
 #include "session/base/work_count.hpp"
-#include "session/store/stored_messages.hpp"
 #include "session/store/stored_rows.hpp"
+#include "session/store/thread_assembler.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -24,7 +24,8 @@ namespace {
 // with its number, and one for all else (number -1): a large value has a row of its own, so that
 // libpq's buffer, which never shrinks, need not hold a whole thread.
 constexpr const char* the_thread =
-    "SELECT ROW(" AGUI_PG_RUN_COLUMNS ") AS run, "
+    "SELECT -1::bigint AS number, NULL::bigint AS parent, NULL::bytea AS run_id, "
+    "NULL::bigint AS created_at, NULL::bytea AS message, ROW(" AGUI_PG_RUN_COLUMNS ") AS run, "
     "ROW(t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, t.last_run_at, "
     "t.head, t.last_request_had_history, d.state, d.offered_tools, d.context, t.bytes, "
     "t.state_bytes, t.offered_tools_bytes, t.context_bytes, t.message_count, "
@@ -32,44 +33,26 @@ constexpr const char* the_thread =
     "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(b.tip, b.updated_at) FROM agui.branches b "
     "WHERE b.thread = t.id ORDER BY b.number) END AS branches, "
     "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(c.call_id, c.name, c.run_id, c.owner, "
-    "c.status, c.made_in) FROM agui.calls c WHERE c.thread = t.id ORDER BY c.number) END AS calls, "
-    "-1::bigint AS number, NULL::bigint AS parent, NULL::bytea AS run_id, "
-    "NULL::bigint AS created_at, NULL::bytea AS message "
+    "c.status, c.made_in) FROM agui.calls c WHERE c.thread = t.id ORDER BY c.number) END AS calls "
     "FROM agui.threads t LEFT JOIN agui.runs r ON r.thread = t.id AND r.run_id = $3 "
     "LEFT JOIN agui.thread_documents d ON d.thread = t.id AND r.number IS NULL "
     "WHERE t.principal = $1 AND t.thread_id = $2 "
     "UNION ALL "
-    "SELECT NULL, NULL, NULL, NULL, m.number, m.parent, m.run_id, m.created_at, m.message "
+    "SELECT m.number, m.parent, m.run_id, m.created_at, m.message, NULL, NULL, NULL, NULL "
     "FROM agui.messages m WHERE m.thread = (SELECT t.id FROM agui.threads t "
     "WHERE t.principal = $1 AND t.thread_id = $2 AND NOT EXISTS (SELECT FROM agui.runs r "
     "WHERE r.thread = t.id AND r.run_id = $3))";
 namespace column {
-constexpr int run = 0;
-constexpr int thread = 1;
-constexpr int branches = 2;
-constexpr int calls = 3;
-constexpr int number = 4;
-constexpr int parent = 5;
-constexpr int run_id = 6;
-constexpr int created_at = 7;
-constexpr int message = 8;
+constexpr int number = 0;
+constexpr int message = 4;
+constexpr int run = 5;
+constexpr int thread = 6;
+constexpr int branches = 7;
+constexpr int calls = 8;
 } // namespace column
 
 // About a millisecond's worth of JSON.
 constexpr std::size_t read_bytes_at_once = 128U << 10U;
-
-struct reading {
-    std::vector<bool> left_out; // By message number; true if the message cannot be read.
-    thread_record record;
-};
-
-// The message itself or, if it was left out, the nearest one before it that was not.
-node_index kept(const reading& of, node_index node) {
-    while (node != no_node && of.left_out[node]) {
-        node = of.record.nodes[node].parent;
-    }
-    return node;
-}
 
 // The row of everything that is not a message, and the rows of the messages by their numbers: the
 // server promises no order.
@@ -90,30 +73,12 @@ thread_rows rows_in_order(const pg_rows& found) {
     return rows;
 }
 
-void read_message(reading& to, const pg_rows& found, std::size_t row, agui::logger& log) {
-    const std::size_t number = to.record.nodes.size();
-    stored_message node;
-    node.parent = node_of(found.integer(row, column::parent));
-    if (node.parent != no_node && node.parent >= number) {
-        throw std::runtime_error("the messages of the thread are not a tree");
-    }
-    node.parent = kept(to, node.parent);
-    node.run_id = found.text(row, column::run_id);
-    node.created_at = found.integer(row, column::created_at);
-    const bool is_read = read_stored_message(
-        found.text(row, column::message), to.record.key, number, node.message, log
-    );
-    to.left_out.push_back(!is_read);
-    to.record.nodes.push_back(std::move(node));
-}
-
-// Reads everything but the messages and their references. Returns the number of messages.
-std::uint64_t read_columns(thread_record& to, const pg_row& row) {
-    read_thread_columns(row, to);
-    read_document_columns(row, 9, to);
-    read_size_columns(row, 12, to);
-    to.version = count_at(row, 17);
-    return count_at(row, 16);
+void read_columns(thread_assembler& to, const pg_row& row) {
+    read_thread_columns(row, to.record);
+    read_document_columns(row, 9, to.record);
+    read_size_columns(row, 12, to.record);
+    to.message_count = count_at(row, 16);
+    to.record.version = count_at(row, 17);
 }
 
 } // namespace
@@ -138,13 +103,12 @@ read_thread(thread_key key, pg_rows found, agui::logger& log) {
         co_return std::nullopt;
     }
     const thread_rows rows = rows_in_order(found);
-    reading to;
-    thread_record& record = to.record;
-    record.key = std::move(key);
+    thread_assembler to;
+    to.record.key = std::move(key);
     const pg_records head = found.records(rows.head, column::thread);
-    const std::uint64_t message_count = read_columns(record, pg_row(head, 0));
-    record.branches = read_each(found.records(rows.head, column::branches), branch_at<pg_row>);
-    record.calls = read_each(found.records(rows.head, column::calls), call_at<pg_row>);
+    read_columns(to, pg_row(head, 0));
+    to.record.branches = read_each(found.records(rows.head, column::branches), branch_at<pg_row>);
+    to.record.calls = read_each(found.records(rows.head, column::calls), call_at<pg_row>);
 
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
     std::size_t bytes = 0;
@@ -154,18 +118,12 @@ read_thread(thread_key key, pg_rows found, agui::logger& log) {
             bytes = 0;
             co_await asio::post(executor, asio::use_awaitable);
         }
-        read_message(to, found, row, log);
+        to.add(pg_row(found, row), log);
     }
-    if (record.nodes.size() != message_count) {
+    if (!to.finish()) {
         throw std::runtime_error("a message of the thread is missing");
     }
-    for (branch& held : record.branches) {
-        if (held.tip != no_node && held.tip >= record.nodes.size()) {
-            throw std::runtime_error("a branch of the thread ends in a message that is missing");
-        }
-        held.tip = kept(to, held.tip);
-    }
-    co_return std::move(record);
+    co_return std::move(to.record);
 }
 
 } // namespace agui::session

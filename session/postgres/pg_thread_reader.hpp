@@ -23,10 +23,8 @@ select_thread(const thread_key& key, const std::optional<std::string>& run_id);
 /// Reads the run from the result of select_thread(). Nullopt if the thread has no such run.
 [[nodiscard]] std::optional<run_record> run_found(const pg_rows& found);
 /// Lets other coroutines of the executor run in between: a long thread takes many milliseconds.
-/// Nullopt if there is no thread. Throws std::runtime_error for rows that do not form one.
-///
-/// A message that cannot be read is left out of every branch: those after it follow the message
-/// before it. An empty activity message, which is in no branch, takes its number.
+/// Nullopt if there is no thread. Throws std::runtime_error for rows that do not form one, and
+/// leaves out messages as thread_assembler does.
 [[nodiscard]] boost::asio::awaitable<std::optional<thread_record>>
 read_thread(thread_key key, pg_rows found, agui::logger& log);
 

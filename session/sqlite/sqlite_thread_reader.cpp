@@ -4,7 +4,6 @@
 #include "session/base/work_count.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/store/list_cursor.hpp"
-#include "session/store/stored_messages.hpp"
 #include "session/store/stored_rows.hpp"
 
 #include <algorithm>
@@ -24,14 +23,6 @@ constexpr std::size_t read_bytes_at_once = 256U << 10U;
 constexpr std::uint64_t read_rows_at_once = 1000;
 // The same limit in links between messages.
 constexpr std::size_t read_links_at_once = 4000;
-
-// The message itself or, if it was left out, the nearest one before it that was not.
-node_index kept(const sqlite_thread_reader::reading& of, node_index node) {
-    while (node != no_node && of.left_out[node]) {
-        node = of.record.nodes[node].parent;
-    }
-    return node;
-}
 
 } // namespace
 
@@ -96,46 +87,19 @@ void sqlite_thread_reader::refresh(thread_record& record, const thread_position&
 }
 
 bool sqlite_thread_reader::read_on(reading& what) {
-    const std::size_t wanted = what.message_count;
     const std::size_t before = what.record.nodes.size();
-    if (before < wanted) {
-        std::size_t bytes = 0;
-        const std::uint64_t rows = std::min<std::uint64_t>(read_rows_at_once, wanted - before);
-        statement::rows row = load_messages_.query(what.thread, std::uint64_t{before}, rows);
-        for (std::uint64_t i = 0; i < rows && bytes < read_bytes_at_once; ++i) {
-            if (!row.next() || row.integer(0) != static_cast<std::int64_t>(before + i)) {
-                throw std::runtime_error("a message of the thread is missing");
-            }
-            bytes += row.text(4).size();
-            read_message(what, row);
+    const std::uint64_t rows =
+        std::min<std::uint64_t>(read_rows_at_once, what.message_count - before);
+    statement::rows row = load_messages_.query(what.thread, std::uint64_t{before}, rows);
+    std::size_t bytes = 0;
+    for (std::uint64_t i = 0; i < rows && bytes < read_bytes_at_once; ++i) {
+        if (!row.next()) {
+            throw std::runtime_error("a message of the thread is missing");
         }
+        bytes += row.text(4).size();
+        what.add(row, log_);
     }
-    if (what.record.nodes.size() < wanted) {
-        return false;
-    }
-    for (branch& held : what.record.branches) {
-        if (held.tip != no_node && held.tip >= wanted) {
-            throw std::runtime_error("a branch of the thread ends in a message that is missing");
-        }
-        held.tip = kept(what, held.tip);
-    }
-    return true;
-}
-
-void sqlite_thread_reader::read_message(reading& what, const statement::rows& row) {
-    const std::size_t number = what.record.nodes.size();
-    stored_message node;
-    node.parent = node_at(row, 1);
-    if (node.parent != no_node && node.parent >= number) {
-        throw std::runtime_error("the messages of the thread are not a tree");
-    }
-    node.parent = kept(what, node.parent);
-    node.run_id = row.text(2);
-    node.created_at = row.integer(3);
-    const bool is_read =
-        read_stored_message(row.text(4), what.record.key, number, node.message, log_);
-    what.left_out.push_back(!is_read);
-    what.record.nodes.push_back(std::move(node));
+    return what.finish();
 }
 
 void sqlite_thread_reader::load_documents(std::int64_t thread, thread_record& record) {

@@ -3,6 +3,7 @@
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_threads.hpp"
 #include "session/store/store.hpp"
+#include "session/store/thread_assembler.hpp"
 #include "session/store/thread_position.hpp"
 
 #include "session/base/log.hpp"
@@ -25,20 +26,14 @@ public:
 
     /// A thread that is being read. Other jobs may run between two slices; once one has removed the
     /// thread, reading must stop.
-    struct reading {
+    struct reading : thread_assembler {
         std::int64_t thread = 0;
-        std::size_t message_count = 0;
-        std::vector<bool> left_out; ///< By message number; true if the message cannot be read.
-        thread_record record;
     };
     /// Everything but the messages.
     [[nodiscard]] reading begin_reading(const thread_key& key, const thread_position& at);
     /// Reads the thread's own row. Reads no message.
     void refresh(thread_record& record, const thread_position& at);
     /// Continues reading for a few milliseconds. Returns true once the record is complete.
-    ///
-    /// A message that cannot be read is left out of every branch: those after it follow the message
-    /// before it. An empty activity message, which is in no branch, takes its number.
     [[nodiscard]] bool read_on(reading& what);
 
     /// The pending calls of a thread that are being read.
@@ -86,7 +81,6 @@ private:
     [[nodiscard]] const std::optional<std::string>&
     id_of(branches_reading& what, node_index node, std::size_t& bytes);
     void load_documents(std::int64_t thread, thread_record& record);
-    void read_message(reading& what, const statement::rows& row);
     void load_branches(std::int64_t thread, thread_record& record);
     void load_calls(std::int64_t thread, thread_record& record);
 
