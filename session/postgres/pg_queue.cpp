@@ -53,7 +53,7 @@ constexpr const char* has_request =
     "AND thread = " AGUI_PG_THREAD ")";
 
 asio::awaitable<result<std::int64_t>> enqueue_in(
-    pg_transaction& in, const thread_key& key, const pg_queued_request& request,
+    pg_transaction& in, const thread_key& key, const stored_request& request,
     const queue_limits& limits, std::int64_t gateway
 ) {
     const queued_request& next = request.request;
@@ -77,14 +77,11 @@ asio::awaitable<result<std::int64_t>> enqueue_in(
         co_return queue_is_full();
     }
     const std::int64_t number = found.at(4).integer(0, 0);
-    const std::optional<std::string_view> idempotency_key =
-        next.idempotency_key.empty() ? std::nullopt
-                                     : std::optional<std::string_view>(next.idempotency_key);
     pg_batch writes;
     writes.emplace_back(
         insert_request, number, at->thread, next.run_id, next.parent_run_id, next.agent_id,
-        next.input_digest, idempotency_key, next.protocol, next.queued_at, next.waits_since,
-        request.bytes, request.messages, gateway
+        next.input_digest, text_or_null(next.idempotency_key), next.protocol, next.queued_at,
+        next.waits_since, request.bytes, request.messages, gateway
     );
     co_await in.commit(std::move(writes));
     co_return number;
@@ -161,7 +158,7 @@ take_over_in(pg_transaction& in, std::int64_t number, std::int64_t from, std::in
 } // namespace
 
 asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
-    thread_key key, std::shared_ptr<const pg_queued_request> request, queue_limits limits
+    thread_key key, std::shared_ptr<const stored_request> request, queue_limits limits
 ) {
     co_return co_await transact<result<std::int64_t>>(
         parts_.shared.pool, parts_.shared.patience, {},

@@ -1,16 +1,8 @@
 #include "session/postgres/pg_runs.hpp"
 
-#include "session/conversation/message_json.hpp"
 #include "session/store/stored_rows.hpp"
 
-#include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
-
-#include <utility>
-
 namespace agui::session {
-
-namespace json = boost::json;
 
 namespace {
 
@@ -47,10 +39,6 @@ constexpr const char* change_run =
     "input_digest = CASE WHEN length($9) = 0 THEN input_digest ELSE $9 END, "
     "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END, "
     "sound_until = least(sound_until, $11) WHERE number = $1";
-
-std::optional<std::string_view> text_or_null(const std::string& text) {
-    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
-}
 
 } // namespace
 
@@ -124,16 +112,6 @@ pg_statement update_run(const run_record& run, unix_ms own_now) {
         run.end_reason, run.started_at, run.ended_at, run.last_sequence, run.input_digest, own_now,
         run.sound_until
     );
-}
-
-pg_queued_request::pg_queued_request(queued_request given) : request(std::move(given)) {
-    bytes = bytes_of(request);
-    json::array all;
-    for (const message& each : request.messages) {
-        all.emplace_back(to_stored_json(each));
-    }
-    messages = json::serialize(all);
-    request.messages.clear();
 }
 
 } // namespace agui::session

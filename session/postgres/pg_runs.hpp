@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::session {
@@ -61,14 +62,9 @@ struct pg_journal_place {
 /// is kept from here on.
 [[nodiscard]] pg_statement update_run(const run_record& run, unix_ms own_now);
 
-/// A queued request without its messages, and the messages as stored JSON. Made on the caller's
-/// thread.
-struct pg_queued_request {
-    explicit pg_queued_request(queued_request given);
-
-    queued_request request;
-    std::uint64_t bytes = 0;
-    std::string messages;
-};
+/// NULL for an empty text.
+[[nodiscard]] inline std::optional<std::string_view> text_or_null(const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
 
 } // namespace agui::session

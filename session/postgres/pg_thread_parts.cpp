@@ -49,7 +49,7 @@ constexpr const char* events_of =
     "WHERE thread = " AGUI_PG_THREAD " AND sequence > $3 ORDER BY sequence LIMIT $4";
 // A lease of a fenced or expired gateway does not count as held. The own gateway's leases are read
 // from memory.
-constexpr const char* page_of =
+constexpr const char* page_of_threads =
     "SELECT t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, "
     "t.last_run_at, t.thread_id, t.id, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END "
     "FROM agui.threads t "
@@ -193,38 +193,25 @@ std::vector<session_event> read_events(const std::vector<pg_rows>& results) {
 }
 
 result<pg_batch> select_page(const thread_query& query, std::int64_t gateway) {
-    const result<std::optional<list_cursor>> given = list_cursor_from_string(query.cursor);
-    if (!given) {
-        return given.error();
+    const result<list_cursor> after = list_cursor_from_string(query.cursor);
+    if (!after) {
+        return after.error();
     }
-    const list_cursor after = given->value_or(list_cursor{largest, largest});
-    // One more than requested shows whether there is a next page.
-    const std::size_t limit = std::min(query.limit, std::size_t{1'000'000}) + 1;
     pg_batch batch;
     batch.emplace_back(
-        page_of, query.principal, query.archived, query.agent_id, after.updated_at, after.number,
-        limit, gateway
+        page_of_threads, query.principal, query.archived, query.agent_id, after->updated_at,
+        after->number, threads_wanted(query), gateway
     );
     return batch;
 }
 
 thread_page read_page(const thread_query& query, const std::vector<pg_rows>& results) {
-    const pg_rows& rows = results.at(0);
-    thread_page page;
-    list_cursor last;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const pg_row row(rows, i);
-        if (page.threads.size() == query.limit) {
-            page.next_cursor = to_string(last);
-            break;
-        }
-        thread_summary& summary = page.threads.emplace_back();
-        summary.key = {query.principal, std::string(row.text(7))};
-        read_summary_columns(row, summary);
-        summary.active_run_id = row.text(9);
-        last = {.updated_at = summary.updated_at, .number = row.integer(8)};
-    }
-    return page;
+    const auto listed = [&query](const pg_row& row) {
+        listed_thread found = listed_at(row, query.principal);
+        found.summary.active_run_id = row.text(9);
+        return found;
+    };
+    return page_of(read_each(results.at(0), listed), query);
 }
 
 } // namespace agui::session

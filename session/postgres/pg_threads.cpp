@@ -244,13 +244,11 @@ pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_aga
         co_return lease_is_lost();
     }
     const run_record& run = what.run;
-    const std::optional<std::string_view> idempotency_key =
-        run.idempotency_key.empty() ? std::nullopt
-                                    : std::optional<std::string_view>(run.idempotency_key);
     pg_statement call(
         begin_run, parts_.gateway.id(), what.held->token(), what.key.principal, what.key.thread_id,
         is_again, what.seen_version, run.run_id, run.parent_run_id, run.agent_id, run.input_digest,
-        idempotency_key, run.protocol, run.started_at, parts_.logs.next_journal_row()
+        text_or_null(run.idempotency_key), run.protocol, run.started_at,
+        parts_.logs.next_journal_row()
     );
     what.change.add_arguments(call.params);
     pg_batch batch;

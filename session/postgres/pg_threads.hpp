@@ -7,6 +7,7 @@
 #include "session/postgres/pg_shared.hpp"
 #include "session/postgres/pg_upkeep.hpp"
 #include "session/store/store.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -52,7 +53,7 @@ public:
     );
 
     [[nodiscard]] boost::asio::awaitable<result<std::int64_t>>
-    enqueue(thread_key key, std::shared_ptr<const pg_queued_request> request, queue_limits limits);
+    enqueue(thread_key key, std::shared_ptr<const stored_request> request, queue_limits limits);
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     withdraw(thread_key key, std::int64_t number);
 

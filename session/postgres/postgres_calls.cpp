@@ -180,7 +180,7 @@ postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing>
 
 asio::awaitable<result<std::int64_t>>
 postgres_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
-    auto next = std::make_shared<const pg_queued_request>(std::move(request));
+    auto next = std::make_shared<const stored_request>(std::move(request));
     co_return co_await on_store<std::int64_t>([this, key = std::move(key), next, limits] {
         return threads_.enqueue(key, next, limits);
     });

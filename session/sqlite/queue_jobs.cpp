@@ -1,34 +1,13 @@
 #include "session/sqlite/queue_jobs.hpp"
 
-#include "session/base/stored_json.hpp"
-#include "session/conversation/message_json.hpp"
 #include "session/store/store_failures.hpp"
-#include "session/store/stored_messages.hpp"
-
-#include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <utility>
 
 namespace agui::session {
 
-namespace json = boost::json;
-
-queue_jobs::prepared queue_jobs::prepare(queued_request request) {
-    prepared next;
-    next.bytes = bytes_of(request);
-    json::array messages;
-    for (const message& each : request.messages) {
-        messages.emplace_back(to_stored_json(each));
-    }
-    next.messages = json::serialize(messages);
-    request.messages.clear();
-    next.request = std::move(request);
-    return next;
-}
-
 result<std::int64_t>
-queue_jobs::enqueue(const thread_key& key, const prepared& next, const queue_limits& limits) {
+queue_jobs::enqueue(const thread_key& key, const stored_request& next, const queue_limits& limits) {
     const auto at = tables_.threads.find(key);
     if (!at) {
         return no_such_thread();
@@ -43,7 +22,7 @@ queue_jobs::enqueue(const thread_key& key, const prepared& next, const queue_lim
     if (before.requests >= limits.requests || before.bytes + next.bytes > limits.bytes) {
         return queue_is_full();
     }
-    return tables_.queue.add(at->thread, next.request, next.messages, next.bytes);
+    return tables_.queue.add(at->thread, next);
 }
 
 std::vector<sqlite_queue::row> queue_jobs::queued(const thread_key& key) {

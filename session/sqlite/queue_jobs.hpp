@@ -2,34 +2,25 @@
 
 #include "session/sqlite/sqlite_tables.hpp"
 #include "session/store/store.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include "session/base/log.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace agui::session {
 
-/// The jobs on the queues of threads, executed on the store's thread, and the form in which queued
-/// messages are stored. Functions do the same as those of that name in `store`. Throws sqlite_error
-/// unless stated otherwise.
+/// The jobs on the queues of threads, executed on the store's thread. Functions do the same as
+/// those of that name in `store`. Throws sqlite_error unless stated otherwise.
 class queue_jobs {
 public:
     /// The arguments must outlive this.
     queue_jobs(sqlite_tables& tables, agui::logger& logger) : tables_(tables), logger_(logger) {}
 
-    /// A request that will be queued: its messages, which may be large, are text already.
-    struct prepared {
-        queued_request request;
-        std::string messages;
-        std::uint64_t bytes = 0;
-    };
-    /// May be called from any thread. Throws std::bad_alloc only.
-    [[nodiscard]] static prepared prepare(queued_request request);
     /// To be called in a transaction.
     [[nodiscard]] result<std::int64_t>
-    enqueue(const thread_key& key, const prepared& next, const queue_limits& limits);
+    enqueue(const thread_key& key, const stored_request& next, const queue_limits& limits);
 
     [[nodiscard]] std::vector<sqlite_queue::row> queued(const thread_key& key);
     /// The requests with their messages; a message that cannot be read is left out. May be called

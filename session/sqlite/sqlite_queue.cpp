@@ -44,13 +44,11 @@ sqlite_queue::size sqlite_queue::size_of(std::int64_t thread) {
     };
 }
 
-std::int64_t sqlite_queue::add(
-    std::int64_t thread, const queued_request& request, std::string_view messages,
-    std::uint64_t bytes
-) {
+std::int64_t sqlite_queue::add(std::int64_t thread, const stored_request& what) {
+    const queued_request& request = what.request;
     add_.execute(
         thread, request.run_id, request.parent_run_id, request.agent_id, request.input_digest,
-        request.idempotency_key, request.protocol, request.queued_at, bytes, messages
+        request.idempotency_key, request.protocol, request.queued_at, what.bytes, what.messages
     );
     return db_.last_insert_id();
 }

@@ -2,10 +2,10 @@
 
 #include "session/conversation/queued_request.hpp"
 #include "session/sqlite/sqlite_db.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace agui::session {
@@ -26,10 +26,7 @@ public:
     [[nodiscard]] size size_of(std::int64_t thread);
 
     /// Appends a request and returns its number; numbers rise, also after the queue was empty.
-    /// `messages` are the request's messages as JSON text, `bytes` is its bytes_of().
-    std::int64_t
-    add(std::int64_t thread, const queued_request& request, std::string_view messages,
-        std::uint64_t bytes);
+    std::int64_t add(std::int64_t thread, const stored_request& what);
     /// Returns false if there is no such request in the thread's queue.
     [[nodiscard]] bool erase(std::int64_t thread, std::int64_t number);
     /// Erases up to `requests` of the first ones, fewer if they have more than `bytes`, but at

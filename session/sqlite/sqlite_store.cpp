@@ -217,7 +217,7 @@ void sqlite_store::append_log(
 asio::awaitable<result<std::int64_t>>
 sqlite_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
     return write<std::int64_t>([this, key = std::move(key), limits,
-                                next = queue_jobs::prepare(std::move(request))] {
+                                next = stored_request(std::move(request))] {
         return queue_jobs_.enqueue(key, next, limits);
     });
 }

@@ -273,31 +273,19 @@ sqlite_thread_reader::events(const thread_key& key, std::uint64_t after, std::si
 }
 
 result<thread_page> sqlite_thread_reader::list(const thread_query& query) {
-    const result<std::optional<list_cursor>> given = list_cursor_from_string(query.cursor);
-    if (!given) {
-        return given.error();
+    const result<list_cursor> after = list_cursor_from_string(query.cursor);
+    if (!after) {
+        return after.error();
     }
-    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-    const list_cursor after = given->value_or(list_cursor{largest, largest});
-
-    thread_page page;
-    list_cursor last = after;
-    // One more than requested shows whether there is a next page.
+    std::vector<listed_thread> found;
     statement::rows row = list_.query(
-        query.principal, query.archived, query.agent_id, after.updated_at, after.number,
-        std::min(std::uint64_t{query.limit}, std::uint64_t{1'000'000}) + 1
+        query.principal, query.archived, query.agent_id, after->updated_at, after->number,
+        std::uint64_t{threads_wanted(query)}
     );
     while (row.next()) {
-        if (page.threads.size() == query.limit) {
-            page.next_cursor = to_string(last);
-            break;
-        }
-        thread_summary& summary = page.threads.emplace_back();
-        summary.key = {query.principal, std::string(row.text(7))};
-        read_summary_columns(row, summary);
-        last = {.updated_at = summary.updated_at, .number = row.integer(8)};
+        found.push_back(listed_at(row, query.principal));
     }
-    return page;
+    return page_of(std::move(found), query);
 }
 
 } // namespace agui::session

@@ -512,12 +512,10 @@ private:
 };
 
 result<thread_page> memory_store::list_now(const thread_query& query) {
-    const result<std::optional<list_cursor>> after = list_cursor_from_string(query.cursor);
+    const result<list_cursor> after = list_cursor_from_string(query.cursor);
     if (!after) {
         return after.error();
     }
-    const std::optional<list_cursor>& start = *after;
-
     std::vector<std::shared_ptr<entry>> candidates;
     {
         const std::lock_guard lock(mutex_);
@@ -526,28 +524,23 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
             candidates.push_back(it->second);
         }
     }
-    std::vector<std::pair<list_cursor, thread_summary>> found;
+    std::vector<listed_thread> found;
     for (const std::shared_ptr<entry>& candidate : candidates) {
         entry& known = *candidate;
         const std::lock_guard lock(known.mutex);
         const list_cursor place{known.thread.updated_at, known.number};
         const bool wanted = !known.removed && known.thread.archived == query.archived &&
                             (!query.agent_id || known.thread.agent_id == *query.agent_id) &&
-                            (!start || place < *start);
+                            place < *after;
         if (wanted) {
             found.emplace_back(place, summary_of(known.thread));
         }
     }
-    std::ranges::sort(found, std::ranges::greater(), [](const auto& item) { return item.first; });
+    std::ranges::sort(found, std::ranges::greater(), &listed_thread::place);
 
-    thread_page page;
-    if (found.size() > query.limit) {
-        found.resize(query.limit);
-        page.next_cursor = found.empty() ? query.cursor : to_string(found.back().first);
-    }
-    for (auto& [place, summary] : found) {
+    thread_page page = page_of(std::move(found), query);
+    for (thread_summary& summary : page.threads) {
         summary.active_run_id = leases_.run_of(summary.key);
-        page.threads.push_back(std::move(summary));
     }
     return page;
 }

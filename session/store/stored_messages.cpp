@@ -3,7 +3,9 @@
 #include "session/base/stored_json.hpp"
 #include "session/conversation/message_json.hpp"
 
-#include <string>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
 #include <utility>
 
 namespace agui::session {
@@ -29,6 +31,16 @@ bool read_stored_message(
          {"reason", read.error().detail}}
     );
     return false;
+}
+
+stored_request::stored_request(queued_request given) : request(std::move(given)) {
+    bytes = bytes_of(request);
+    json::array all;
+    for (const message& each : request.messages) {
+        all.emplace_back(to_stored_json(each));
+    }
+    messages = json::serialize(all);
+    request.messages.clear();
 }
 
 void read_queued_messages(std::string_view text, queued_request& to, agui::logger& log) {

@@ -6,6 +6,8 @@
 #include "session/conversation/thread.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace agui::session {
@@ -19,6 +21,16 @@ namespace agui::session {
     std::string_view text, const thread_key& thread, std::size_t number, message& to,
     agui::logger& log
 );
+
+/// A queued request without its messages, and these as text. Made on the caller's thread, because
+/// that takes long.
+struct stored_request {
+    explicit stored_request(queued_request given);
+
+    queued_request request;
+    std::uint64_t bytes = 0; ///< bytes_of() of the whole request.
+    std::string messages;    ///< The JSON of all, an array.
+};
 
 /// Appends the messages in `text`, an array, to those of the request.
 void read_queued_messages(std::string_view text, queued_request& to, agui::logger& log);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/store/list_cursor.hpp"
 #include "session/store/store.hpp"
 #include "session/store/thread_position.hpp"
 
@@ -9,6 +10,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace agui::session {
@@ -71,6 +73,16 @@ void read_summary_columns(const Row& row, To& to) {
     to.created_at = row.integer(4);
     to.updated_at = row.integer(5);
     to.last_run_at = row.integer(6);
+}
+
+/// The columns of read_summary_columns(), thread_id, id
+template <class Row>
+[[nodiscard]] listed_thread listed_at(const Row& row, const std::string& principal) {
+    listed_thread found;
+    found.summary.key = {principal, std::string(row.text(7))};
+    read_summary_columns(row, found.summary);
+    found.place = {.updated_at = found.summary.updated_at, .number = row.integer(8)};
+    return found;
 }
 
 /// The columns of read_summary_columns(), head, last_request_had_history
