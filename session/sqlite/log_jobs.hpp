@@ -21,11 +21,6 @@ public:
     [[nodiscard]] result<std::vector<log_entry>>
     read(std::int64_t run_number, std::uint64_t after, std::size_t limit);
 
-    /// Like store::failed_attempts().
-    [[nodiscard]] std::vector<failed_attempt> attempts_of(std::int64_t run_number) {
-        return tables_.attempts.of_run(run_number);
-    }
-
     /// Drops some of the logs and failed attempts beyond the limits; runs in a transaction. Returns
     /// true if there may be more.
     [[nodiscard]] bool drop_some(const store::log_limits& limits);

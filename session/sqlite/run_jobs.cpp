@@ -102,15 +102,6 @@ std::optional<run_record> run_jobs::find(const thread_key& key, const std::strin
     return at ? tables_.runs.find(at->thread, run_id) : std::nullopt;
 }
 
-std::optional<run_record>
-run_jobs::find_by_key(const thread_key& key, const std::string& idempotency_key) {
-    return tables_.runs.find_by_key(key, idempotency_key);
-}
-
-std::optional<run_record> run_jobs::latest(const thread_key& key) {
-    return tables_.runs.latest(key);
-}
-
 result<std::vector<store::orphan>> run_jobs::orphans(const lease& held) {
     if (!held.is_held()) {
         return lease_is_lost();

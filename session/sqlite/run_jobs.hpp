@@ -32,9 +32,6 @@ public:
 
     // Records.
     [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
-    [[nodiscard]] std::optional<run_record>
-    find_by_key(const thread_key& key, const std::string& idempotency_key);
-    [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
     [[nodiscard]] result<std::vector<store::orphan>> orphans(const lease& held);
     [[nodiscard]] std::vector<lease_ptr> claim_orphans(std::size_t limit);
 

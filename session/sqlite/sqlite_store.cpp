@@ -133,11 +133,9 @@ asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_
 }
 
 asio::awaitable<result<std::optional<thread_summary>>> sqlite_store::summary(thread_key key) {
-    auto found = co_await read<std::optional<thread_summary>>(
-        [this, key = std::move(key)]() -> result<std::optional<thread_summary>> {
-            return thread_jobs_.summary(key);
-        }
-    );
+    auto found = co_await read<std::optional<thread_summary>>([this, key = std::move(key)] {
+        return tables_.reader.summary(key);
+    });
     if (found && found->has_value()) {
         (*found)->active_run_id = leases_.run_of((*found)->key);
     }
@@ -145,11 +143,9 @@ asio::awaitable<result<std::optional<thread_summary>>> sqlite_store::summary(thr
 }
 
 asio::awaitable<result<std::optional<json_text>>> sqlite_store::state(thread_key key) {
-    return read<std::optional<json_text>>(
-        [this, key = std::move(key)]() -> result<std::optional<json_text>> {
-            return thread_jobs_.state(key);
-        }
-    );
+    return read<std::optional<json_text>>([this, key = std::move(key)] {
+        return tables_.reader.state(key);
+    });
 }
 
 asio::awaitable<result<std::optional<std::vector<pending_call>>>>
@@ -224,9 +220,8 @@ sqlite_store::enqueue(thread_key key, queued_request request, queue_limits limit
 
 asio::awaitable<result<std::vector<queued_request>>> sqlite_store::queued(thread_key key) {
     using found_rows = std::vector<sqlite_queue::row>;
-    auto rows = co_await read<found_rows>([this, key = std::move(key)]() -> result<found_rows> {
-        return queue_jobs_.queued(key);
-    });
+    auto rows =
+        co_await read<found_rows>([this, key = std::move(key)] { return queue_jobs_.queued(key); });
     if (!rows) {
         co_return rows.error();
     }
@@ -235,7 +230,7 @@ asio::awaitable<result<std::vector<queued_request>>> sqlite_store::queued(thread
 }
 
 asio::awaitable<result<bool>> sqlite_store::withdraw(thread_key key, std::int64_t number) {
-    return write<bool>([this, key = std::move(key), number]() -> result<bool> {
+    return write<bool>([this, key = std::move(key), number] {
         return queue_jobs_.withdraw(key, number);
     });
 }
@@ -256,10 +251,10 @@ sqlite_store::keep_attachment(thread_key key, attachment what, std::uint64_t byt
 
 asio::awaitable<result<std::optional<attachment>>>
 sqlite_store::find_attachment(thread_key key, std::string sha256) {
-    return read<std::optional<attachment>>(
-        [this, key = std::move(key), sha256 = std::move(sha256)](
-        ) -> result<std::optional<attachment>> { return tables_.attachments.find(key, sha256); }
-    );
+    return read<std::optional<attachment>>([this, key = std::move(key),
+                                            sha256 = std::move(sha256)] {
+        return tables_.attachments.find(key, sha256);
+    });
 }
 
 asio::awaitable<result<std::vector<log_entry>>>
@@ -283,42 +278,36 @@ void sqlite_store::keep_attempt(failed_attempt attempt) {
 
 asio::awaitable<result<std::vector<failed_attempt>>>
 sqlite_store::failed_attempts(std::int64_t run_number) {
-    return read<std::vector<failed_attempt>>(
-        [this, run_number]() -> result<std::vector<failed_attempt>> {
-            return log_jobs_.attempts_of(run_number);
-        }
-    );
+    return read<std::vector<failed_attempt>>([this, run_number] {
+        return tables_.attempts.of_run(run_number);
+    });
 }
 
 asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run(thread_key key, std::string run_id) {
-    return read<std::optional<run_record>>(
-        [this, key = std::move(key), run_id = std::move(run_id)](
-        ) -> result<std::optional<run_record>> { return run_jobs_.find(key, run_id); }
-    );
+    return read<std::optional<run_record>>([this, key = std::move(key),
+                                            run_id = std::move(run_id)] {
+        return run_jobs_.find(key, run_id);
+    });
 }
 
 asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run_by_key(thread_key key, std::string idempotency_key) {
-    return read<std::optional<run_record>>(
-        [this, key = std::move(key),
-         idempotency_key = std::move(idempotency_key)]() -> result<std::optional<run_record>> {
-            return run_jobs_.find_by_key(key, idempotency_key);
-        }
-    );
+    return read<std::optional<run_record>>([this, key = std::move(key),
+                                            idempotency_key = std::move(idempotency_key)] {
+        return tables_.runs.find_by_key(key, idempotency_key);
+    });
 }
 
 asio::awaitable<result<std::optional<run_record>>> sqlite_store::latest_run(thread_key key) {
-    return read<std::optional<run_record>>(
-        [this, key = std::move(key)]() -> result<std::optional<run_record>> {
-            return run_jobs_.latest(key);
-        }
-    );
+    return read<std::optional<run_record>>([this, key = std::move(key)] {
+        return tables_.runs.latest(key);
+    });
 }
 
 asio::awaitable<result<thread_page>> sqlite_store::list(thread_query query) {
     auto page = co_await read<thread_page>([this, query = std::move(query)] {
-        return thread_jobs_.list(query);
+        return tables_.reader.list(query);
     });
     if (page) {
         for (thread_summary& summary : page->threads) {
@@ -330,11 +319,9 @@ asio::awaitable<result<thread_page>> sqlite_store::list(thread_query query) {
 
 asio::awaitable<result<std::vector<session_event>>>
 sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
-    return read<std::vector<session_event>>(
-        [this, key = std::move(key), after, limit]() -> result<std::vector<session_event>> {
-            return thread_jobs_.events(key, after, limit);
-        }
-    );
+    return read<std::vector<session_event>>([this, key = std::move(key), after, limit] {
+        return tables_.reader.events(key, after, limit);
+    });
 }
 
 asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
@@ -351,15 +338,13 @@ asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
 }
 
 asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
-    return write<bool>([this, key = std::move(key)]() -> result<bool> {
-        return thread_jobs_.remove(key);
-    });
+    return write<bool>([this, key = std::move(key)] { return thread_jobs_.remove(key); });
 }
 
 asio::awaitable<void> sqlite_store::restore_reserve() {
     if (!reserve_.restore()) {
         // The write-ahead log can be emptied: its contents move into the file.
-        (void)co_await read<bool>([this]() -> result<bool> {
+        (void)co_await read<bool>([this] {
             tables_.db->execute("PRAGMA wal_checkpoint(TRUNCATE)");
             return true;
         });
@@ -369,8 +354,7 @@ asio::awaitable<void> sqlite_store::restore_reserve() {
 
 asio::awaitable<result<void>> sqlite_store::erase_removed() {
     for (;;) {
-        const auto more =
-            co_await write<bool>([this]() -> result<bool> { return tables_.removal.erase_some(); });
+        const auto more = co_await write<bool>([this] { return tables_.removal.erase_some(); });
         if (!more) {
             co_return more.error();
         }
@@ -388,9 +372,7 @@ asio::awaitable<result<std::vector<store::orphan>>> sqlite_store::orphans(lease_
 }
 
 asio::awaitable<result<std::vector<lease_ptr>>> sqlite_store::claim_orphans(std::size_t limit) {
-    return read<std::vector<lease_ptr>>([this, limit]() -> result<std::vector<lease_ptr>> {
-        return run_jobs_.claim_orphans(limit);
-    });
+    return read<std::vector<lease_ptr>>([this, limit] { return run_jobs_.claim_orphans(limit); });
 }
 
 asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
@@ -400,7 +382,7 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
     }
     co_await restore_reserve();
     for (;;) {
-        const auto more = co_await write<bool>([this, limits]() -> result<bool> {
+        const auto more = co_await write<bool>([this, limits] {
             const bool dropped = tables_.attachments.erase_some(limits.attached_since);
             return log_jobs_.drop_some(limits) || dropped;
         });

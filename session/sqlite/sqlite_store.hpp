@@ -26,8 +26,8 @@
 namespace agui::session {
 
 /// The store as callers see it: a call queues a job for the store's thread and awaits it. Log
-/// entries are written by the caller's own thread (live_logs). thread_jobs, run_jobs, log_jobs and
-/// queue_jobs do the work.
+/// entries are written by the caller's own thread (live_logs). The tables do the work, or
+/// thread_jobs, run_jobs, log_jobs and queue_jobs where it takes several of them.
 class sqlite_store final : public store {
 public:
     /// Opens the file and starts the thread. Throws std::runtime_error or sqlite_error.

@@ -21,9 +21,9 @@ namespace agui::session {
 
 // Lets a coroutine submit work to the store's thread and await the result on its own executor.
 
-// The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
-// called once with the outcome (for an exception, with a failure), before the handler is posted to
-// its executor.
+// The work of one call and the handler that waits for it. `Work` returns result<T> or T; `Settle`
+// is called once with the outcome (for an exception, with a failure), before the handler is posted
+// to its executor.
 template <class T, class Work, class Settle, class Handler>
 class job final : public store_job {
 public:
@@ -119,9 +119,9 @@ private:
 
 enum class access { read, write };
 
-/// Queues `work`, which returns result<T>, and completes with its result. Before that, `settle` is
-/// called with the result: on the store's thread or, if the store is closed, on the caller's. A
-/// std::logic_error from `work` is rethrown to the caller.
+/// Queues `work`, which returns result<T> or T, and completes with its result. Before that,
+/// `settle` is called with the result: on the store's thread or, if the store is closed, on the
+/// caller's. A std::logic_error from `work` is rethrown to the caller.
 template <class T, class Work, class Settle>
 auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
     return boost::asio::async_initiate<

@@ -77,23 +77,6 @@ thread_jobs::read_slice(branches_read& what) {
     return read_part(what);
 }
 
-std::optional<thread_summary> thread_jobs::summary(const thread_key& key) {
-    return tables_.reader.summary(key);
-}
-
-std::optional<json_text> thread_jobs::state(const thread_key& key) {
-    return tables_.reader.state(key);
-}
-
-std::vector<session_event>
-thread_jobs::events(const thread_key& key, std::uint64_t after, std::size_t limit) {
-    return tables_.reader.events(key, after, limit);
-}
-
-result<thread_page> thread_jobs::list(const thread_query& query) {
-    return tables_.reader.list(query);
-}
-
 bool thread_jobs::remove(const thread_key& key) {
     tables_.attachments.erase_of(key);
     const std::optional<thread_position> at = tables_.threads.find(key);

@@ -12,8 +12,8 @@
 
 namespace agui::session {
 
-/// The jobs on threads, executed on the store's thread: reads of a thread or of parts of it, the
-/// list, and the removal. A read sees everything that was durable before. Throws sqlite_error.
+/// The jobs on threads, executed on the store's thread: reads in slices, and the removal. A read
+/// sees everything that was durable before. Throws sqlite_error.
 class thread_jobs {
 public:
     /// The arguments must outlive this.
@@ -44,15 +44,6 @@ public:
     read_slice(pending_calls_read& what);
     [[nodiscard]] std::optional<result<std::optional<std::vector<branch_summary>>>>
     read_slice(branches_read& what);
-
-    // Short parts of a thread, as in `store`; active_run_id is not set.
-    [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
-    [[nodiscard]] std::optional<json_text> state(const thread_key& key);
-    [[nodiscard]] std::vector<session_event>
-    events(const thread_key& key, std::uint64_t after, std::size_t limit);
-
-    /// `active_run_id` is not set.
-    [[nodiscard]] result<thread_page> list(const thread_query& query);
 
     /// Makes a thread invisible; sqlite_removal deletes its rows. Returns false if there is no such
     /// thread. Runs in a transaction.
