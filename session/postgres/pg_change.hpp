@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace agui::session {
 
@@ -21,43 +20,29 @@ namespace agui::session {
 /// such thread.
 [[nodiscard]] std::uint64_t seen_version_of(const pg_rows& rows);
 
-/// A change as the rows that it makes.
-class pg_change {
-public:
-    explicit pg_change(changes change) : what_(std::move(change)) {}
+// Statements that write a change. They throw std::logic_error if it does not fit the thread
+// (check_change).
 
-    [[nodiscard]] const changes& value() const noexcept { return what_.change; }
+/// For a new thread, whose number is `thread`.
+void create_thread(
+    pg_batch& to, const stored_change& what, std::int64_t thread, const thread_key& key,
+    const std::string& agent_id, unix_ms last_run_at
+);
+/// For an existing one. `last_run_at` is given if a run begins with the change.
+void change_thread(
+    pg_batch& to, const stored_change& what, const thread_position& at,
+    std::optional<unix_ms> last_run_at = std::nullopt
+);
+/// The part of `change` that is left to write if `first`, made for the thread at `before`, led to
+/// its position `now`, and `change` begins with all messages and events of `first`. Otherwise
+/// nullopt.
+[[nodiscard]] std::optional<stored_change> rest_of(
+    const changes& change, const changes& first, const thread_position& before,
+    const thread_position& now
+);
 
-    /// Adds the statements for an existing thread. Throws std::logic_error if the change does not
-    /// fit it (check_change).
-    void apply(pg_batch& to, const thread_position& at, std::optional<unix_ms> last_run_at) const;
-    /// True if `earlier` was made for the thread at `before`, led to its position `now`, and this
-    /// change begins with all messages and events of `earlier`.
-    [[nodiscard]] bool repeats(
-        const pg_change& earlier, const thread_position& before, const thread_position& now
-    ) const;
-    /// Like apply(), for a change that repeats one: existing rows are not added again.
-    void apply_again(pg_batch& to, thread_position before, const thread_position& now) const;
-    /// Adds the common arguments of agui.begin_run() and agui.end_run().
-    void add_arguments(pg_params& to) const;
-    /// Adds the statements for a new thread, whose number is `thread`.
-    void create(
-        pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,
-        unix_ms last_run_at
-    ) const;
-
-private:
-    enum class rows { are_new, may_be_there };
-    void apply_rows(
-        pg_batch& to, const thread_position& at, std::optional<unix_ms> last_run_at, rows which
-    ) const;
-    void add_rows(pg_batch& to, const thread_position& at, rows which) const;
-    void add_branches(pg_batch& to, std::int64_t thread) const;
-    void add_calls(pg_batch& to, std::int64_t thread) const;
-    void add_events(pg_batch& to, const thread_position& at, rows which) const;
-
-    stored_change what_;
-};
+/// Adds the common arguments of agui.begin_run() and agui.end_run().
+void add_arguments(pg_params& to, const stored_change& what);
 
 /// The number in the tables: -1 for no_node.
 [[nodiscard]] inline std::int64_t number_of(node_index node) noexcept {

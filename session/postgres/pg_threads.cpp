@@ -123,7 +123,7 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
 
 // Other beginnings need more than one call.
 bool can_begin_at_once(const pg_threads::beginning& what) {
-    const changes& change = what.change.value();
+    const changes& change = what.stored.change;
     const run_record& run = what.run;
     return what.held && change.answered.empty() && change.dequeued.empty() && !change.run &&
            run.status == run_status::active && run.end_reason.empty() && run.answered_by.empty() &&
@@ -133,7 +133,7 @@ bool can_begin_at_once(const pg_threads::beginning& what) {
 } // namespace
 
 asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const beginning> what) {
-    check_answered(what->run, what->change.value());
+    check_answered(what->run, what->stored.change);
     if (can_begin_at_once(*what)) {
         bool was_tried = false;
         co_return co_await transact<result<begun_run>>(
@@ -159,7 +159,7 @@ bool pg_threads::is_still_held(const lease_ptr& held, const pg_rows& found) {
 
 asio::awaitable<result<begun_run>>
 pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gateway) {
-    const changes& change = what.change.value();
+    const changes& change = what.stored.change;
     const run_names names(what.run, change.answered);
     if (what.held && !what.held->is_held()) {
         co_return lease_is_lost();
@@ -197,9 +197,9 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
     pg_batch writes;
     const std::int64_t thread = at ? at->thread : found.at(4).integer(0, 0);
     if (at) {
-        what.change.apply(writes, *at, what.run.started_at);
+        change_thread(writes, what.stored, *at, what.run.started_at);
     } else {
-        what.change.create(writes, thread, key, what.run.agent_id, what.run.started_at);
+        create_thread(writes, what.stored, thread, key, what.run.agent_id, what.run.started_at);
     }
     if (change.run) {
         writes.push_back(update_run(*change.run, own_now));
@@ -250,7 +250,7 @@ pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_aga
         text_or_null(run.idempotency_key), run.protocol, run.started_at,
         parts_.logs.next_journal_row()
     );
-    what.change.add_arguments(call.params);
+    add_arguments(call.params, what.stored);
     pg_batch batch;
     batch.push_back(std::move(call));
     const std::vector<pg_rows> done = co_await in.write_at_once(std::move(batch));

@@ -7,6 +7,7 @@
 #include "session/postgres/pg_shared.hpp"
 #include "session/postgres/pg_upkeep.hpp"
 #include "session/store/store.hpp"
+#include "session/store/stored_change.hpp"
 #include "session/store/stored_messages.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -36,7 +37,7 @@ public:
     struct beginning {
         thread_key key;
         run_record run;
-        pg_change change;
+        stored_change stored;
         std::optional<std::uint64_t> seen_version;
         lease_ptr held;
     };
@@ -45,7 +46,7 @@ public:
 
     struct committing {
         thread_key key;
-        pg_change change;
+        stored_change stored;
         std::optional<log_slice> log;
         held_by by;
     };

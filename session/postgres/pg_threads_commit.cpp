@@ -97,7 +97,7 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
         co_return lease_is_lost();
     }
     // The run whose entries go with it.
-    const changes& change = what->change.value();
+    const changes& change = what->stored.change;
     const bool has_slice = what->log && !what->log->ends.empty();
     std::int64_t run = 0;
     if (has_slice) {
@@ -177,19 +177,21 @@ void pg_threads::note_unsure(const std::shared_ptr<const committing>& what, cons
 // Returns the position of the thread for which the change was made.
 thread_position
 pg_threads::add_change(pg_batch& to, const committing& what, const thread_position& now) const {
-    const auto earlier = unsure_.find(what.by.held);
-    if (earlier != unsure_.end() &&
-        what.change.repeats(earlier->second.what->change, earlier->second.before, now)) {
-        what.change.apply_again(to, earlier->second.before, now);
-        return earlier->second.before;
+    if (const auto earlier = unsure_.find(what.by.held); earlier != unsure_.end()) {
+        const thread_position& before = earlier->second.before;
+        const changes& first = earlier->second.what->stored.change;
+        if (const auto rest = rest_of(what.stored.change, first, before, now)) {
+            change_thread(to, *rest, now);
+            return before;
+        }
     }
-    what.change.apply(to, now, std::nullopt);
+    change_thread(to, what.stored, now);
     return now;
 }
 
 asio::awaitable<result<void>>
 pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log) {
-    const changes& change = what->change.value();
+    const changes& change = what->stored.change;
     const lease_ptr& held = what->by.held;
     if (what->log && !what->log->ends.empty()) {
         log.slice.run = what->log->run_number;
@@ -226,7 +228,7 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log)
 
 asio::awaitable<result<void>>
 pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& log) {
-    const changes& change = what.change.value();
+    const changes& change = what.stored.change;
     const lease_ptr& held = what.by.held;
     const std::int64_t run = change.run ? change.run->number : 0;
     if (held && !held->is_held()) {
@@ -292,10 +294,10 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
 }
 
 bool pg_threads::can_end_at_once(const committing& what, const commit_log& log) const {
-    const std::int64_t run = ended_run(what.change.value());
+    const std::int64_t run = ended_run(what.stored.change);
     return what.by.held && what.by.releases && run != 0 && log.waiting.run == run &&
            log.waiting.is_known && !log.waiting.has_failed && !unsure_.contains(what.by.held) &&
-           !what.change.value().run->sound_until &&
+           !what.stored.change.run->sound_until &&
            (log.slice.empty() || (log.slice.run == run && log.slice.first_sequence == log.end + 1));
 }
 
@@ -308,7 +310,7 @@ asio::awaitable<result<void>> pg_threads::end_at_once(
     if (!held->is_held()) {
         co_return lease_is_lost();
     }
-    const run_record& run = *what.change.value().run;
+    const run_record& run = *what.stored.change.run;
     pg_statement call(
         end_run, parts_.gateway.id(), held->token(), what.key.principal, what.key.thread_id,
         std::exchange(tries.was_tried, true), tries.mark, run.number, run.parent_run_id,
@@ -318,7 +320,7 @@ asio::awaitable<result<void>> pg_threads::end_at_once(
         log.stored_after().bytes_without_joining()
     );
     add_row_columns(call.params, log.rows());
-    what.change.add_arguments(call.params);
+    add_arguments(call.params, what.stored);
     pg_batch batch;
     batch.push_back(std::move(call));
     const bool was_unknown = std::exchange(log.is_unknown, true);

@@ -138,7 +138,8 @@ asio::awaitable<result<begun_run>> postgres_store::begin(
     lease_ptr held
 ) {
     auto what = std::make_shared<const pg_threads::beginning>(
-        std::move(key), std::move(run), pg_change(std::move(change)), seen_version, std::move(held)
+        std::move(key), std::move(run), stored_change(std::move(change)), seen_version,
+        std::move(held)
     );
     co_return co_await on_store<begun_run>([this, what] { return threads_.begin(what); });
 }
@@ -146,7 +147,7 @@ asio::awaitable<result<begun_run>> postgres_store::begin(
 asio::awaitable<result<void>>
 postgres_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
     auto what = std::make_shared<const pg_threads::committing>(
-        std::move(key), pg_change(std::move(change)), std::move(log), std::move(by)
+        std::move(key), stored_change(std::move(change)), std::move(log), std::move(by)
     );
     co_return co_await on_store<void>([this, what] { return commit_and_release(what); });
 }
