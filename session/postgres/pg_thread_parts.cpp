@@ -29,7 +29,7 @@ constexpr const char* state_of =
     "SELECT d.state FROM agui.threads t LEFT JOIN agui.thread_documents d ON d.thread = t.id "
     "WHERE t.principal = $1 AND t.thread_id = $2";
 constexpr const char* is_there =
-    "SELECT head FROM agui.threads WHERE principal = $1 AND thread_id = $2";
+    "SELECT id FROM agui.threads WHERE principal = $1 AND thread_id = $2";
 constexpr const char* pending_calls_of =
     "SELECT call_id, name, run_id, owner, status, made_in FROM agui.calls "
     "WHERE thread = " AGUI_PG_THREAD " AND status = 'pending' ORDER BY number";
@@ -37,13 +37,6 @@ constexpr const char* messages_of_pending_calls =
     "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
     " AND number IN (SELECT c.made_in FROM agui.calls c WHERE c.thread = " AGUI_PG_THREAD
     " AND c.status = 'pending')";
-constexpr const char* branches_of =
-    "SELECT tip, updated_at FROM agui.branches WHERE thread = " AGUI_PG_THREAD " ORDER BY number";
-constexpr const char* links_of =
-    "SELECT number, parent FROM agui.messages WHERE thread = " AGUI_PG_THREAD " ORDER BY number";
-constexpr const char* tips_of =
-    "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
-    " AND number IN (SELECT b.tip FROM agui.branches b WHERE b.thread = " AGUI_PG_THREAD ")";
 constexpr const char* events_of =
     "SELECT sequence, type, run_id, timestamp, data FROM agui.session_events "
     "WHERE thread = " AGUI_PG_THREAD " AND sequence > $3 ORDER BY sequence LIMIT $4";
@@ -131,55 +124,6 @@ std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg
         }
     }
     return pending;
-}
-
-pg_batch select_branches(const thread_key& key) {
-    return each_of(key, {is_there, branches_of, links_of, tips_of});
-}
-
-pg_branches read_branches(const std::vector<pg_rows>& results) {
-    pg_branches read;
-    if (results.at(0).empty()) {
-        return read;
-    }
-    const pg_rows& links = results.at(2);
-    std::vector<std::uint32_t> depths;
-    depths.reserve(links.size());
-    for (std::size_t i = 0; i < links.size(); ++i) {
-        count_work();
-        const node_index parent = node_of(links.integer(i, 1));
-        if (parent != no_node && parent >= depths.size()) {
-            throw std::runtime_error("the messages of the thread are not a tree");
-        }
-        depths.push_back(parent == no_node ? 1 : depths[parent] + 1);
-    }
-    const pg_rows& tips = results.at(3);
-    std::unordered_map<node_index, std::string> ids;
-    for (std::size_t i = 0; i < tips.size(); ++i) {
-        if (result<message> tip = message_at(tips, i)) {
-            ids.emplace(node_of(tips.integer(i, 0)), std::move(tip->id));
-        }
-    }
-    const auto head = static_cast<std::size_t>(results.at(0).integer(0, 0));
-    const pg_rows& branches = results.at(1);
-    std::vector<branch_summary>& found = read.found.emplace();
-    for (std::size_t i = 0; i < branches.size(); ++i) {
-        branch_summary& summary = found.emplace_back();
-        summary.updated_at = branches.integer(i, 1);
-        summary.is_head = i == head;
-        const node_index tip = node_of(branches.integer(i, 0));
-        if (tip == no_node) {
-            continue;
-        }
-        const auto id = ids.find(tip);
-        if (id == ids.end() || tip >= depths.size()) {
-            read.is_incomplete = true;
-            continue;
-        }
-        summary.last_message_id = id->second;
-        summary.message_count = depths[tip];
-    }
-    return read;
 }
 
 pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit) {

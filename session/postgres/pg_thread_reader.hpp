@@ -40,14 +40,6 @@ read_summary(const thread_key& key, const std::vector<pg_rows>& results);
 [[nodiscard]] std::optional<std::vector<pending_call>>
 read_pending_calls(const std::vector<pg_rows>& results);
 
-[[nodiscard]] pg_batch select_branches(const thread_key& key);
-struct pg_branches {
-    std::optional<std::vector<branch_summary>> found;
-    /// True if a branch ends in a message that cannot be read: the whole thread must be read.
-    bool is_incomplete = false;
-};
-[[nodiscard]] pg_branches read_branches(const std::vector<pg_rows>& results);
-
 [[nodiscard]] pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit);
 [[nodiscard]] std::vector<session_event> read_events(const std::vector<pg_rows>& results);
 

@@ -116,23 +116,6 @@ postgres_store::pending_calls(thread_key key) {
     co_return read_pending_calls(*found);
 }
 
-asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
-postgres_store::branches(thread_key key) {
-    const auto found = co_await read([key] { return select_branches(key); });
-    if (!found) {
-        co_return found.error();
-    }
-    pg_branches read = read_branches(*found);
-    if (!read.is_incomplete) {
-        co_return std::move(read.found);
-    }
-    const auto whole = co_await load(key);
-    if (!whole) {
-        co_return whole.error();
-    }
-    co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
-}
-
 asio::awaitable<result<begun_run>> postgres_store::begin(
     thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
     lease_ptr held

@@ -95,15 +95,6 @@ asio::awaitable<result<T>> sqlite_store::write(Work work) {
     return submit<T>(worker_, access::write, std::move(work), [](const result<T>&) {});
 }
 
-template <class T, class Read>
-asio::awaitable<result<T>> sqlite_store::read_in_slices(thread_key key) {
-    auto what = std::make_unique<Read>();
-    what->key = std::move(key);
-    return submit_slices<T>(worker_, [this, what = std::move(what)] {
-        return thread_jobs_.read_slice(*what);
-    });
-}
-
 asio::awaitable<result<store::view>>
 sqlite_store::read_thread(thread_key key, std::optional<std::string> run_id) {
     auto what = std::make_unique<thread_jobs::view_read>();
@@ -150,14 +141,10 @@ asio::awaitable<result<std::optional<json_text>>> sqlite_store::state(thread_key
 
 asio::awaitable<result<std::optional<std::vector<pending_call>>>>
 sqlite_store::pending_calls(thread_key key) {
-    return read_in_slices<
-        std::optional<std::vector<pending_call>>, thread_jobs::pending_calls_read>(std::move(key));
-}
-
-asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
-sqlite_store::branches(thread_key key) {
-    return read_in_slices<std::optional<std::vector<branch_summary>>, thread_jobs::branches_read>(
-        std::move(key)
+    auto what = std::make_unique<thread_jobs::pending_calls_read>();
+    what->key = std::move(key);
+    return submit_slices<std::optional<std::vector<pending_call>>>(
+        worker_, [this, what = std::move(what)] { return thread_jobs_.read_slice(*what); }
     );
 }
 

@@ -44,8 +44,6 @@ public:
     boost::asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
     boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) override;
-    boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
-    branches(thread_key key) override;
     boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
@@ -93,8 +91,6 @@ private:
     boost::asio::awaitable<result<T>> read(Work work);
     template <class T, class Work>
     boost::asio::awaitable<result<T>> write(Work work);
-    template <class T, class Read>
-    boost::asio::awaitable<result<T>> read_in_slices(thread_key key);
     boost::asio::awaitable<result<view>>
     read_thread(thread_key key, std::optional<std::string> run_id);
 

@@ -21,9 +21,6 @@ namespace {
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
 // The same limit in rows, for short messages.
 constexpr std::uint64_t read_rows_at_once = 1000;
-// The same limit in links between messages.
-constexpr std::size_t read_links_at_once = 4000;
-
 } // namespace
 
 sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log)
@@ -41,10 +38,6 @@ sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads
               "WHERE thread = ? AND number >= ? ORDER BY number LIMIT ?"
       ),
       load_message_(db, "SELECT message FROM messages WHERE thread = ? AND number = ?"),
-      load_links_(
-          db, "SELECT number, parent FROM messages WHERE thread = ? AND number >= ? ORDER BY "
-              "number LIMIT ?"
-      ),
       load_branches_(db, "SELECT tip, updated_at FROM branches WHERE thread = ? ORDER BY number"),
       load_calls_(
           db, "SELECT call_id, name, run_id, owner, status, made_in FROM calls "
@@ -162,12 +155,15 @@ sqlite_thread_reader::read_message(std::int64_t thread, std::size_t number, std:
     return value ? message_from_stored_json(*value) : result<message>(value.error());
 }
 
-void sqlite_thread_reader::begin_reading(const thread_position& at, pending_reading& what) {
-    what.thread = at.thread;
+sqlite_thread_reader::pending_reading
+sqlite_thread_reader::begin_pending_calls(const thread_position& at) {
+    pending_reading begun;
+    begun.thread = at.thread;
     thread_record record;
     load_calls(at.thread, record);
-    what.found = pending_of(record.calls);
-    what.order = by_message(what.found);
+    begun.found = pending_of(record.calls);
+    begun.order = by_message(begun.found);
+    return begun;
 }
 
 bool sqlite_thread_reader::read_on(pending_reading& what) {
@@ -181,81 +177,6 @@ bool sqlite_thread_reader::read_on(pending_reading& what) {
         }
     }
     return what.next == what.order.size();
-}
-
-void sqlite_thread_reader::begin_reading(const thread_position& at, branches_reading& what) {
-    what.thread = at.thread;
-    what.message_count = at.size.messages;
-    thread_record record;
-    {
-        statement::rows row = load_thread_.query(at.thread);
-        record.head = row.next() ? static_cast<std::uint32_t>(row.integer(7)) : 0;
-    }
-    load_branches(at.thread, record);
-    what.branches = std::move(record.branches);
-    what.head = record.head;
-}
-
-bool sqlite_thread_reader::read_on(branches_reading& what) {
-    const std::size_t before = what.parents.size();
-    if (before < what.message_count) {
-        read_links(what, std::min(read_links_at_once, what.message_count - before));
-        return false;
-    }
-    std::size_t bytes = 0;
-    while (what.found.size() < what.branches.size() && bytes < read_bytes_at_once) {
-        const branch& each = what.branches[what.found.size()];
-        branch_summary summary;
-        summary.updated_at = each.updated_at;
-        summary.is_head = what.found.size() == what.head;
-        // Unreadable messages at the end of the branch: load() leaves them out as well.
-        std::vector<node_index> left_out;
-        node_index last = each.tip;
-        while (last != no_node && !id_of(what, last, bytes)) {
-            left_out.push_back(last);
-            last = what.parents.at(last);
-        }
-        for (const node_index node : left_out) {
-            what.parents[node] = last; // Other branches then get there in one step.
-        }
-        if (last != no_node) {
-            summary.last_message_id = *id_of(what, last, bytes);
-            summary.message_count = what.depths[last];
-        }
-        what.found.push_back(std::move(summary));
-    }
-    return what.found.size() == what.branches.size();
-}
-
-void sqlite_thread_reader::read_links(branches_reading& what, std::size_t count) {
-    const std::size_t before = what.parents.size();
-    statement::rows row =
-        load_links_.query(what.thread, std::uint64_t{before}, std::uint64_t{count});
-    while (row.next()) {
-        count_work();
-        const node_index parent = node_at(row, 1);
-        if (parent != no_node && parent >= what.parents.size()) {
-            throw std::runtime_error("the messages of the thread are not a tree");
-        }
-        what.depths.push_back(parent == no_node ? 1 : what.depths[parent] + 1);
-        what.parents.push_back(parent);
-    }
-    if (what.parents.size() != before + count) {
-        throw std::runtime_error("a message of the thread is missing");
-    }
-}
-
-// nullopt if the message cannot be read.
-const std::optional<std::string>&
-sqlite_thread_reader::id_of(branches_reading& what, node_index node, std::size_t& bytes) {
-    count_work();
-    const auto [known, is_new] = what.ids.try_emplace(node);
-    if (is_new) {
-        if (const result<message> read = read_message(what.thread, node, bytes)) {
-            known->second = read->id;
-        }
-    }
-    return known->second;
 }
 
 std::vector<session_event>

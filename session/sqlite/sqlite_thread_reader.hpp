@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace agui::session {
@@ -44,27 +43,9 @@ public:
         std::vector<std::size_t> order;
         std::size_t next = 0; ///< Position in `order`.
     };
-    void begin_reading(const thread_position& at, pending_reading& what);
+    [[nodiscard]] pending_reading begin_pending_calls(const thread_position& at);
     /// As above.
     [[nodiscard]] bool read_on(pending_reading& what);
-
-    /// The branches of a thread that are being read.
-    struct branches_reading {
-        std::int64_t thread = 0;
-        std::size_t message_count = 0;
-        std::vector<branch> branches;
-        std::uint32_t head = 0;
-        std::vector<branch_summary> found;
-        /// By message number, as far as links were read: the message before it (the nearest
-        /// readable one, as far as known), and the number of messages up to it.
-        std::vector<node_index> parents;
-        std::vector<std::uint32_t> depths;
-        /// The ids of messages that were read; nullopt if the message cannot be read.
-        std::unordered_map<node_index, std::optional<std::string>> ids;
-    };
-    void begin_reading(const thread_position& at, branches_reading& what);
-    /// As above.
-    [[nodiscard]] bool read_on(branches_reading& what);
 
     // Parts of a thread, as in `store`; active_run_id is not set.
     [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
@@ -77,9 +58,6 @@ private:
     /// Increases `bytes` by the length of the stored message.
     [[nodiscard]] result<message>
     read_message(std::int64_t thread, std::size_t number, std::size_t& bytes);
-    void read_links(branches_reading& what, std::size_t count);
-    [[nodiscard]] const std::optional<std::string>&
-    id_of(branches_reading& what, node_index node, std::size_t& bytes);
     void load_documents(std::int64_t thread, thread_record& record);
     void load_branches(std::int64_t thread, thread_record& record);
     void load_calls(std::int64_t thread, thread_record& record);
@@ -90,7 +68,6 @@ private:
     statement load_documents_;
     statement load_messages_;
     statement load_message_;
-    statement load_links_;
     statement load_branches_;
     statement load_calls_;
     statement load_events_;

@@ -47,10 +47,9 @@ std::optional<result<store::view>> thread_jobs::read_slice(view_read& what) {
     return std::move(what.seen);
 }
 
-template <class Reading>
-auto thread_jobs::read_part(part_read<Reading>& what)
-    -> std::optional<result<std::optional<decltype(Reading::found)>>> {
-    using found_type = std::optional<decltype(Reading::found)>;
+std::optional<result<std::optional<std::vector<pending_call>>>>
+thread_jobs::read_slice(pending_calls_read& what) {
+    using found_type = std::optional<std::vector<pending_call>>;
     if (!what.begun || !is_still_there(what.key, what.begun->thread, what.removed)) {
         what.begun.reset();
         what.removed = tables_.removal.count();
@@ -58,23 +57,13 @@ auto thread_jobs::read_part(part_read<Reading>& what)
         if (!at) {
             return result<found_type>(found_type());
         }
-        tables_.reader.begin_reading(*at, what.begun.emplace());
+        what.begun = tables_.reader.begin_pending_calls(*at);
     }
     pass_failpoint("store.read_slice");
     if (!tables_.reader.read_on(*what.begun)) {
         return std::nullopt;
     }
-    return result<found_type>(found_type(std::move(what.begun->found)));
-}
-
-std::optional<result<std::optional<std::vector<pending_call>>>>
-thread_jobs::read_slice(pending_calls_read& what) {
-    return read_part(what);
-}
-
-std::optional<result<std::optional<std::vector<branch_summary>>>>
-thread_jobs::read_slice(branches_read& what) {
-    return read_part(what);
+    return result<found_type>(std::move(what.begun->found));
 }
 
 bool thread_jobs::remove(const thread_key& key) {

@@ -27,23 +27,18 @@ public:
         std::optional<sqlite_thread_reader::reading> begun;
         std::uint64_t removed = 0; ///< For is_still_there().
     };
-    /// A part of a thread that is being read.
-    template <class Reading>
-    struct part_read {
+    /// The pending calls of a thread that are being read.
+    struct pending_calls_read {
         thread_key key;
-        std::optional<Reading> begun;
+        std::optional<sqlite_thread_reader::pending_reading> begun;
         std::uint64_t removed = 0; ///< For is_still_there().
     };
-    using pending_calls_read = part_read<sqlite_thread_reader::pending_reading>;
-    using branches_read = part_read<sqlite_thread_reader::branches_reading>;
 
     /// Reads one slice; nullopt if it was not the last. A thread only grows, so the result is the
     /// thread as it was at the first slice.
     [[nodiscard]] std::optional<result<store::view>> read_slice(view_read& what);
     [[nodiscard]] std::optional<result<std::optional<std::vector<pending_call>>>>
     read_slice(pending_calls_read& what);
-    [[nodiscard]] std::optional<result<std::optional<std::vector<branch_summary>>>>
-    read_slice(branches_read& what);
 
     /// Makes a thread invisible; sqlite_removal deletes its rows. Returns false if there is no such
     /// thread. Runs in a transaction.
@@ -52,10 +47,6 @@ public:
 private:
     [[nodiscard]] bool
     is_still_there(const thread_key& key, std::int64_t thread, std::uint64_t& removed);
-    template <class Reading>
-    [[nodiscard]] auto read_part(part_read<Reading>& what)
-        -> std::optional<result<std::optional<decltype(Reading::found)>>>;
-
     sqlite_tables& tables_;
 };
 

@@ -116,12 +116,9 @@ public:
 
     asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
     ) override {
-        co_return read_copy(key, pending_calls_of);
-    }
-
-    asio::awaitable<result<std::optional<std::vector<branch_summary>>>> branches(thread_key key
-    ) override {
-        co_return read_copy(key, branches_of);
+        // A copy, because it visits every call: the thread is not locked meanwhile.
+        const auto copy = part_of(key, [](const thread_record& thread) { return thread; });
+        co_return copy ? std::optional(pending_calls_of(*copy)) : std::nullopt;
     }
 
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
@@ -359,15 +356,6 @@ private:
         }
         const std::lock_guard lock(found->mutex);
         return part(found->thread);
-    }
-
-    // Returns the result of `part`, called with a copy and without a lock, because it visits every
-    // message or call.
-    template <class Part>
-    auto read_copy(const thread_key& key, Part part) const
-        -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
-        const auto copy = part_of(key, [](const thread_record& thread) { return thread; });
-        return copy ? std::optional(part(*copy)) : std::nullopt;
     }
 
     view look_up_now(const thread_key& key, const std::string& run_id) const {

@@ -1,8 +1,21 @@
 #include "session/store/store.hpp"
 
+#include "session/store/thread_views.hpp"
+
+#include <utility>
+
 namespace agui::session {
 
 namespace asio = boost::asio;
+
+asio::awaitable<result<std::optional<std::vector<branch_summary>>>> store::branches(thread_key key
+) {
+    const auto thread = co_await load(std::move(key));
+    if (!thread) {
+        co_return thread.error();
+    }
+    co_return *thread ? std::optional(branches_of(**thread)) : std::nullopt;
+}
 
 asio::awaitable<result<std::vector<left_request>>>
 store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {

@@ -201,10 +201,9 @@ public:
     /// Reads only the messages that made the calls.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) = 0;
-    /// Ordered by branch number. Reads the links between messages, and the last message of each
-    /// branch.
-    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
-    branches(thread_key key) = 0;
+    /// Ordered by branch number. Reads the whole thread (load()).
+    [[nodiscard]] boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key);
 
     /// The data needed before a run begins.
     struct view {

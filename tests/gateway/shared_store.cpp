@@ -309,10 +309,6 @@ public:
     pending_calls(thread_key key) override {
         return store_->pending_calls(std::move(key));
     }
-    asio::awaitable<result<std::optional<std::vector<session::branch_summary>>>>
-    branches(thread_key key) override {
-        return store_->branches(std::move(key));
-    }
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
         return store_->look_up(std::move(key), std::move(run_id));
     }

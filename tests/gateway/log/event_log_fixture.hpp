@@ -76,10 +76,6 @@ public:
     pending_calls(session::thread_key) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::optional<std::vector<session::branch_summary>>>>
-    branches(session::thread_key) override {
-        throw std::logic_error("not used");
-    }
     boost::asio::awaitable<result<view>> look_up(session::thread_key, std::string) override {
         co_return failure{};
     }
