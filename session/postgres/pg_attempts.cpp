@@ -21,10 +21,6 @@ constexpr const char* insert_attempts =
     "SELECT run, at, model, status, request_id, octet_length(body), body "
     "FROM unnest($1, $2, $3, $4, $5, $6) WITH ORDINALITY "
     "AS a(run, at, model, status, request_id, body, n) ORDER BY n";
-constexpr const char* attempts_of =
-    "SELECT run, at, model, status, request_id, body FROM agui.failed_attempts WHERE run = $1 "
-    "ORDER BY number";
-
 // Approximate memory of an attempt that waits to be written.
 std::size_t cost_of(const failed_attempt& attempt) noexcept {
     constexpr std::size_t without_body = 512;
@@ -137,29 +133,6 @@ void pg_attempts::finish() {
     const std::lock_guard lock(mutex_);
     is_finished_ = true;
     timer_.cancel();
-}
-
-pg_batch select_attempts(std::int64_t run) {
-    pg_batch batch;
-    batch.emplace_back(attempts_of, run);
-    return batch;
-}
-
-std::vector<failed_attempt> read_attempts(const std::vector<pg_rows>& results) {
-    const pg_rows& rows = results.at(0);
-    std::vector<failed_attempt> found;
-    found.reserve(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        found.push_back({
-            .run_number = rows.integer(i, 0),
-            .at = rows.integer(i, 1),
-            .model = std::string(rows.text(i, 2)),
-            .status = static_cast<int>(rows.integer(i, 3)),
-            .request_id = std::string(rows.text(i, 4)),
-            .body = std::string(rows.text(i, 5)),
-        });
-    }
-    return found;
 }
 
 } // namespace agui::session

@@ -44,7 +44,4 @@ private:
     std::list<boost::asio::steady_timer*> waiters_; ///< Calls of flush().
 };
 
-[[nodiscard]] pg_batch select_attempts(std::int64_t run);
-[[nodiscard]] std::vector<failed_attempt> read_attempts(const std::vector<pg_rows>& results);
-
 } // namespace agui::session

@@ -254,21 +254,6 @@ void postgres_store::keep_attempt(failed_attempt attempt) {
     attempts_.keep(std::move(attempt));
 }
 
-asio::awaitable<result<std::vector<failed_attempt>>>
-postgres_store::failed_attempts(std::int64_t run_number) {
-    return on_store<std::vector<failed_attempt>>([this, run_number] {
-        return attempts_of(run_number);
-    });
-}
-
-asio::awaitable<result<std::vector<failed_attempt>>>
-postgres_store::attempts_of(std::int64_t run_number) {
-    co_await attempts_.flush();
-    co_return read_attempts(co_await read_at_once(shared_, [=] {
-        return select_attempts(run_number);
-    }));
-}
-
 asio::awaitable<result<std::optional<run_record>>>
 postgres_store::read_run(std::function<pg_statement()> statement) {
     const auto found = co_await read([statement = std::move(statement)] {

@@ -65,8 +65,6 @@ public:
     boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
     void keep_attempt(failed_attempt attempt) override;
-    boost::asio::awaitable<result<std::vector<failed_attempt>>>
-    failed_attempts(std::int64_t run_number) override;
     boost::asio::awaitable<result<void>>
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override;
     boost::asio::awaitable<result<std::optional<attachment>>>
@@ -130,8 +128,6 @@ private:
     rows_of_log(std::int64_t run_number, std::uint64_t after, std::size_t limit);
     boost::asio::awaitable<result<std::optional<thread_summary>>> summary_of(thread_key key);
     boost::asio::awaitable<result<thread_page>> page_of(thread_query query);
-    boost::asio::awaitable<result<std::vector<failed_attempt>>> attempts_of(std::int64_t run_number
-    );
     boost::asio::awaitable<result<void>>
     commit_and_release(std::shared_ptr<const pg_threads::committing> what);
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_and_settle(std::size_t limit);

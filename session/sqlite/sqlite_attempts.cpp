@@ -1,5 +1,7 @@
 #include "session/sqlite/sqlite_attempts.hpp"
 
+#include <vector>
+
 namespace agui::session {
 
 namespace {
@@ -14,10 +16,6 @@ sqlite_attempts::sqlite_attempts(database& db)
           db, "INSERT INTO failed_attempts (run, at, model, status, request_id, bytes, body) "
               "VALUES (?, ?, ?, ?, ?, ?, ?)"
       ),
-      of_run_(
-          db, "SELECT run, at, model, status, request_id, body FROM failed_attempts WHERE run = ? "
-              "ORDER BY number"
-      ),
       bytes_of_(db, "SELECT coalesce(sum(bytes), 0) FROM failed_attempts WHERE run = ?"),
       erase_of_(db, "DELETE FROM failed_attempts WHERE run = ?"),
       bytes_(db, "SELECT coalesce(sum(bytes), 0) FROM failed_attempts"),
@@ -29,22 +27,6 @@ void sqlite_attempts::add(const failed_attempt& attempt) {
         attempt.run_number, attempt.at, attempt.model, attempt.status, attempt.request_id,
         std::uint64_t{attempt.body.size()}, attempt.body
     );
-}
-
-std::vector<failed_attempt> sqlite_attempts::of_run(std::int64_t run) {
-    std::vector<failed_attempt> found;
-    statement::rows row = of_run_.query(run);
-    while (row.next()) {
-        found.push_back({
-            .run_number = row.integer(0),
-            .at = row.integer(1),
-            .model = std::string(row.text(2)),
-            .status = static_cast<int>(row.integer(3)),
-            .request_id = std::string(row.text(4)),
-            .body = std::string(row.text(5)),
-        });
-    }
-    return found;
 }
 
 std::uint64_t sqlite_attempts::bytes_of(std::int64_t run) {

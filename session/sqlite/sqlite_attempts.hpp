@@ -4,7 +4,6 @@
 #include "session/sqlite/sqlite_db.hpp"
 
 #include <cstdint>
-#include <vector>
 
 namespace agui::session {
 
@@ -15,8 +14,6 @@ public:
     explicit sqlite_attempts(database& db);
 
     void add(const failed_attempt& attempt);
-    /// The attempts of one run, in the order in which they were added.
-    [[nodiscard]] std::vector<failed_attempt> of_run(std::int64_t run);
     /// The bytes that the run's attempts take.
     [[nodiscard]] std::uint64_t bytes_of(std::int64_t run);
     void erase_of(std::int64_t run);
@@ -27,7 +24,6 @@ public:
 
 private:
     statement add_;
-    statement of_run_;
     statement bytes_of_;
     statement erase_of_;
     statement bytes_;

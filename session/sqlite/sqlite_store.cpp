@@ -263,13 +263,6 @@ void sqlite_store::keep_attempt(failed_attempt attempt) {
     );
 }
 
-asio::awaitable<result<std::vector<failed_attempt>>>
-sqlite_store::failed_attempts(std::int64_t run_number) {
-    return read<std::vector<failed_attempt>>([this, run_number] {
-        return tables_.attempts.of_run(run_number);
-    });
-}
-
 asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run(thread_key key, std::string run_id) {
     return read<std::optional<run_record>>([this, key = std::move(key),

@@ -63,8 +63,6 @@ public:
     boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
     void keep_attempt(failed_attempt attempt) override;
-    boost::asio::awaitable<result<std::vector<failed_attempt>>>
-    failed_attempts(std::int64_t run_number) override;
     boost::asio::awaitable<result<void>>
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override;
     boost::asio::awaitable<result<std::optional<attachment>>>

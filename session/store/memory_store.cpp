@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -24,9 +23,6 @@ namespace agui::session {
 namespace asio = boost::asio;
 
 namespace {
-
-// At most 4 MB of bodies.
-constexpr std::size_t attempts_max = 256;
 
 // A thread with its runs and its session events. Each entry has its own lock, so that copying a
 // long thread does not block calls on other threads.
@@ -282,10 +278,6 @@ public:
         }
         const std::lock_guard lock(removed->mutex);
         removed->removed = true;
-        for (const run_record& run : removed->runs) {
-            drop_attempts([&](const failed_attempt& each) { return each.run_number == run.number; }
-            );
-        }
         co_return true;
     }
 
@@ -301,26 +293,10 @@ public:
         co_return std::vector<lease_ptr>();
     }
 
-    void keep_attempt(failed_attempt attempt) override {
-        const std::lock_guard lock(attempts_mutex_);
-        attempts_.push_back(std::move(attempt));
-        if (attempts_.size() > attempts_max) {
-            attempts_.pop_front();
-        }
-    }
-
-    asio::awaitable<result<std::vector<failed_attempt>>> failed_attempts(std::int64_t run_number
-    ) override {
-        std::vector<failed_attempt> found;
-        const std::lock_guard lock(attempts_mutex_);
-        std::ranges::copy_if(attempts_, std::back_inserter(found), [&](const failed_attempt& each) {
-            return each.run_number == run_number;
-        });
-        co_return found;
-    }
+    // Nobody could read it.
+    void keep_attempt(failed_attempt attempt) override { (void)attempt; }
 
     asio::awaitable<result<void>> drop_logs(log_limits limits) override {
-        drop_attempts([&](const failed_attempt& each) { return each.at < limits.ended_since; });
         const std::lock_guard lock(attachments_mutex_);
         for (auto thread = attachments_.begin(); thread != attachments_.end();) {
             std::erase_if(thread->second, [&](const auto& each) {
@@ -338,12 +314,6 @@ private:
         const std::lock_guard lock(mutex_);
         const auto found = threads_.find(key);
         return found == threads_.end() ? nullptr : found->second;
-    }
-
-    template <class Which>
-    void drop_attempts(Which which) {
-        const std::lock_guard lock(attempts_mutex_);
-        std::erase_if(attempts_, which);
     }
 
     // Returns the result of `part`, called with the thread locked.
@@ -495,8 +465,6 @@ private:
         attachments_ AGUI_GUARDED_BY(attachments_mutex_); ///< Attachments by digest.
     const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
-    mutex attempts_mutex_; ///< Locked last.
-    std::deque<failed_attempt> attempts_ AGUI_GUARDED_BY(attempts_mutex_);
 };
 
 result<thread_page> memory_store::list_now(const thread_query& query) {

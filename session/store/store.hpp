@@ -267,13 +267,9 @@ public:
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) = 0;
 
     /// Keeps a failed attempt of a run until drop_logs() drops it or the thread is removed. Neither
-    /// waits nor fails: an attempt that cannot be kept is lost with a warning in the log.
+    /// waits nor fails: an attempt that cannot be kept is lost with a warning in the log. The
+    /// operator reads the attempts from the store's tables; a route must not serve them.
     virtual void keep_attempt(failed_attempt attempt) = 0;
-
-    /// The failed attempts of a run, in order; empty also if there is no such run. For programs
-    /// that read a store and for tests: a route must not serve them.
-    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<failed_attempt>>>
-    failed_attempts(std::int64_t run_number) = 0;
 
     // Attachments: files that wait for a message of the thread, which need not exist yet. A message
     // that uses one holds its bytes itself. They are dropped with the thread, and by drop_logs().
@@ -411,8 +407,8 @@ public:
     virtual void close() = 0;
 };
 
-/// A store in memory: its contents are lost with the process. keeps_logs() is false. It keeps the
-/// last 256 failed attempts (4 MB).
+/// A store in memory: its contents are lost with the process. keeps_logs() is false, and failed
+/// attempts are not kept.
 [[nodiscard]] std::unique_ptr<store> make_memory_store();
 
 /// The failures that a commit survives. relaxed and process: a killed process. power: also a power

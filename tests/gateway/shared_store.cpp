@@ -395,10 +395,6 @@ public:
     void keep_attempt(session::failed_attempt attempt) override {
         store_->keep_attempt(std::move(attempt));
     }
-    asio::awaitable<result<std::vector<session::failed_attempt>>>
-    failed_attempts(std::int64_t run_number) override {
-        return store_->failed_attempts(run_number);
-    }
     asio::awaitable<result<std::optional<session::run_record>>>
     find_run(thread_key key, std::string run_id) override {
         if (refuses_lookups_) {

@@ -118,10 +118,6 @@ public:
     find_attachment(session::thread_key, std::string) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::vector<session::failed_attempt>>>
-    failed_attempts(std::int64_t) override {
-        throw std::logic_error("not used");
-    }
     boost::asio::awaitable<result<std::optional<session::run_record>>>
     find_run(session::thread_key, std::string) override {
         throw std::logic_error("not used");

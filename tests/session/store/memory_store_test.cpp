@@ -19,22 +19,6 @@ using test::run_of;
 
 class MemoryStore : public test::coroutine_test {};
 
-TEST_F(MemoryStore, KeepsTheLastFailedAttempts) {
-    const std::unique_ptr<store> subject = make_memory_store();
-    for (int i = 0; i < 300; ++i) {
-        failed_attempt attempt;
-        attempt.run_number = 1;
-        attempt.at = i;
-        subject->keep_attempt(std::move(attempt));
-    }
-
-    const auto kept = run(subject->failed_attempts(1));
-
-    ASSERT_TRUE(kept);
-    ASSERT_EQ(kept->size(), 256U);
-    EXPECT_EQ(kept->front().at, 44);
-}
-
 #ifdef AGUI_FAILPOINTS
 
 TEST_F(MemoryStore, AThreadThatIsCopiedHoldsUpNoOther) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/postgres/postgres_fixture.hpp"
 #include "tests/session/store/store_fixture.hpp"
 
@@ -58,6 +59,26 @@ public:
         settings.durability =
             kind_ == store_kind::sqlite ? session::durability::process : session::durability::power;
         return session::make_sqlite_store(settings);
+    }
+
+    /// The failed attempts in it, as `run|at|model|status|request_id|body`, a line each. Not for
+    /// the memory. No store may be open.
+    [[nodiscard]] std::string attempts() const {
+        if (database_) {
+            sql_session session(database_->url());
+            return session(
+                "SELECT string_agg(concat_ws('|', run, at, convert_from(model, 'UTF8'), status, "
+                "convert_from(request_id, 'UTF8'), convert_from(body, 'UTF8')), chr(10) "
+                "ORDER BY number) FROM agui.failed_attempts"
+            );
+        }
+        session::database db(folder_.file("store.db"));
+        session::statement select(
+            db, "SELECT group_concat(run || '|' || at || '|' || model || '|' || status || '|' || "
+                "request_id || '|' || body, char(10)) FROM failed_attempts"
+        );
+        session::statement::rows row = select.query();
+        return row.next() ? std::string(row.text(0)) : std::string();
     }
 
 private:
@@ -119,6 +140,12 @@ protected:
     }
 
     [[nodiscard]] session::store& subject() { return *store_; }
+
+    /// Closes the store: what it leaves, as store_place::attempts().
+    std::string attempts_left() {
+        store_.reset();
+        return place_.attempts();
+    }
 
 private:
     store_place place_{GetParam()};
