@@ -279,7 +279,7 @@ TEST_F(MessageAppend, ACallCannotBeAdded) {
     EXPECT_EQ(stored().find_call("c9"), nullptr);
     EXPECT_EQ(stored().nodes.at(1).message.tool_calls.size(), 1U);
     EXPECT_THAT(sink.steps, Contains("result c1 sunny {}"));
-    EXPECT_THAT(log.lines(), Contains(HasSubstr("added a call")));
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("a call that a plugin added")));
 }
 
 TEST_F(MessageAppend, ReasoningIsAMessageOfItsOwn) {

@@ -359,7 +359,7 @@ TEST_F(RequestHooks, AnAppendedMessageMakesNoCalls) {
     play();
 
     EXPECT_TRUE(stored().nodes.at(2).message.tool_calls.empty());
-    EXPECT_THAT(log.lines(), Contains(HasSubstr("with calls")));
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("the calls of a message")));
 }
 
 // Tools as plugins: several at once, executed by the loop.
