@@ -349,6 +349,8 @@ TEST_P(TwoGatewaysQueue, AMessageThatAGatewayHasLeftBehindIsAnswered) {
     EXPECT_THAT(queued(), IsEmpty());
 }
 
+#ifdef AGUI_FAILPOINTS
+
 // The fake store, in one process, has one clock.
 class TwoGatewaysQueueClocks : public TwoGatewaysQueue {};
 
@@ -379,6 +381,8 @@ TEST_P(TwoGatewaysQueueClocks, AHandOffHoldsAMessageThatWasQueuedBeforeItByAWron
     ASSERT_TRUE(model.wait_for_calls(3));
     EXPECT_EQ(model.request(2).back(), "user: s");
 }
+
+#endif
 
 // Nobody has the thread: its gateway ended between two runs.
 TEST_P(TwoGatewaysQueue, MessagesThatWereLeftBehindOnAFreeThreadAreAnswered) {
