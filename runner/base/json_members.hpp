@@ -6,7 +6,10 @@
 #include <boost/json/value.hpp>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace agui::runner {
@@ -45,6 +48,24 @@ template <std::size_t Count>
 }
 [[nodiscard]] inline const boost::json::array* array_of(const boost::json::value* value) noexcept {
     return value == nullptr ? nullptr : value->if_array();
+}
+
+/// An integer, or a double with an integer value: servers written in JavaScript or Lua may print
+/// counts as 12.0. nullopt for any other value, including null.
+[[nodiscard]] inline std::optional<std::int64_t> integer_of(const boost::json::value* value
+) noexcept {
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    if (const std::int64_t* const number = value->if_int64()) {
+        return *number;
+    }
+    const double* const number = value->if_double();
+    constexpr double exact_max = 9007199254740992.0;
+    if (number != nullptr && std::abs(*number) <= exact_max && std::floor(*number) == *number) {
+        return static_cast<std::int64_t>(*number);
+    }
+    return std::nullopt;
 }
 
 /// The string member `key`, or an empty view. It lives as long as the object.

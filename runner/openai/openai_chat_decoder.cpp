@@ -5,11 +5,11 @@
 #include "runner/base/json_scratch.hpp"
 #include "runner/base/refusing_status.hpp"
 #include "runner/base/utf8.hpp"
-#include "runner/openai/openai_body.hpp"
 #include "runner/openai/openai_fields.hpp"
 #include "runner/openai/openai_message_reader.hpp"
 #include "runner/openai/repeated_chunk.hpp"
-#include "session/base/heavy_work.hpp"
+#include "runner/provider/answer_body.hpp"
+#include "runner/provider/large_chunks.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
@@ -32,9 +32,6 @@ namespace json = boost::json;
 // Kept length of a line that is neither a chunk nor an error: enough to recognize it.
 constexpr std::size_t noise_bytes_max = 200;
 
-// Two chunks of the largest size: the body is not read for long while chunks wait.
-constexpr std::size_t waiting_bytes_max = 32U << 20U;
-
 constexpr std::string_view end_word = "[DONE]";
 
 /// The `code` of an error if it is a number, perhaps written as a text.
@@ -50,7 +47,7 @@ std::optional<std::int64_t> status_in(const json::object& error) noexcept {
 
 } // namespace
 
-struct openai_decoder::state final : openai_body::reader {
+struct openai_decoder::state final : answer_body::reader {
     state(
         model_sink& to, std::string model_name, std::string provider, std::string_view reasoning_tag
     )
@@ -76,15 +73,13 @@ struct openai_decoder::state final : openai_body::reader {
 
     std::string model;
     std::string provider_name;
-    openai_body body;
+    answer_body body;
     openai_message_reader message;
-    std::vector<std::string> waiting; ///< A large chunk and all chunks that came after it.
-    std::size_t waiting_bytes = 0;
-    std::vector<parsed_large_json> parsed; ///< Parsed from `waiting`.
-    std::string noise;                     ///< The first line that is neither a chunk nor an error.
-    std::size_t chunks = 0;                ///< Number of chunks of the dialect.
-    bool answered = false;                 ///< Some part of the dialect came.
-    bool end_marker = false;               ///< `[DONE]`, or the end of a whole answer.
+    large_chunks waiting;
+    std::string noise;         ///< The first line that is neither a chunk nor an error.
+    std::size_t chunks = 0;    ///< Number of chunks of the dialect.
+    bool answered = false;     ///< Some part of the dialect came.
+    bool end_marker = false;   ///< `[DONE]`, or the end of a whole answer.
     bool whole_answer = false; ///< The body is an object that holds the message, not its deltas.
     bool torn = false;         ///< The current chunk was cut in the middle of a character.
     bool only_text = false;    ///< The current chunk did nothing but add a text.
@@ -136,22 +131,16 @@ bool openai_decoder::whole() const noexcept { return state_->body.has_objects();
 std::size_t openai_decoder::chunks() const noexcept { return state_->chunks; }
 
 std::size_t openai_decoder::kept() const noexcept {
-    return state_->body.kept() + state_->waiting_bytes;
+    return state_->body.kept() + state_->waiting.bytes();
 }
 
-std::size_t openai_decoder::large() const noexcept { return state_->waiting_bytes; }
+std::size_t openai_decoder::large() const noexcept { return state_->waiting.bytes(); }
 
-void openai_decoder::parse_large(memory_budget* budget) {
-    for (std::string& text : std::exchange(state_->waiting, {})) {
-        state_->parsed.push_back(parse_large_json(text, budget));
-        std::string().swap(text); // Freed before the next one is parsed.
-    }
-    state_->waiting_bytes = 0;
-}
+void openai_decoder::parse_large(memory_budget* budget) { state_->waiting.parse(budget); }
 
 std::shared_ptr<void> openai_decoder::deliver_large() {
     state& s = *state_;
-    auto all = std::make_shared<std::vector<parsed_large_json>>(std::exchange(s.parsed, {}));
+    auto all = std::make_shared<std::vector<parsed_large_json>>(s.waiting.take());
     for (const parsed_large_json& each : *all) {
         if (s.failure) {
             break;
@@ -299,13 +288,10 @@ void openai_decoder::state::on_object(std::string_view text) {
 }
 
 void openai_decoder::state::chunk_text(std::string_view text) {
-    if (!waiting.empty() || text.size() > small_work_bytes) {
-        waiting_bytes += text.size();
-        if (waiting_bytes > waiting_bytes_max) {
+    if (waiting.must_hold(text)) {
+        if (!waiting.hold(text)) {
             fail("the answer is too long");
-            return;
         }
-        waiting.emplace_back(text);
         return;
     }
     if (const std::string_view added = repeated.text_in(text); !added.empty()) {

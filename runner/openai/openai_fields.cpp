@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <initializer_list>
 #include <utility>
 
@@ -148,22 +147,6 @@ void append_member(json::object& block, const json::object& piece, std::string_v
 }
 
 } // namespace
-
-std::optional<std::int64_t> integer_of(const json::value* member) noexcept {
-    if (member == nullptr) {
-        return std::nullopt;
-    }
-    if (const std::int64_t* const number = member->if_int64()) {
-        return *number;
-    }
-    // Servers written in JavaScript or Lua may print counts as 12.0.
-    const double* const number = member->if_double();
-    constexpr double exact_max = 9007199254740992.0;
-    if (number != nullptr && std::abs(*number) <= exact_max && std::floor(*number) == *number) {
-        return static_cast<std::int64_t>(*number);
-    }
-    return std::nullopt;
-}
 
 finish_class classify_finish_reason(std::string_view name) {
     std::string lower = to_lower(name);

@@ -15,9 +15,6 @@ namespace agui::runner {
 
 // Reads members of a Chat Completions answer as compatible servers write them.
 
-/// An integer, or a double with an integer value; nullopt for any other value, including null.
-[[nodiscard]] std::optional<std::int64_t> integer_of(const boost::json::value* member) noexcept;
-
 /// The meaning of a `finish_reason`.
 enum class finish_class {
     stop,

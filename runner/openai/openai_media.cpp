@@ -1,14 +1,11 @@
 #include "runner/openai/openai_media.hpp"
 
 #include "runner/base/json_text.hpp"
-#include "session/base/ascii.hpp"
+#include "runner/provider/media_url.hpp"
 #include "session/conversation/media_part.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace agui::runner {
 
@@ -21,16 +18,6 @@ using source = media_part::source;
 /// `format` of input_audio, which allows only these two values.
 std::string_view audio_format(std::string_view mime_type) noexcept {
     return mime_type == "audio/wav" ? "wav" : mime_type == "audio/mpeg" ? "mp3" : "";
-}
-
-/// A `data:` URL carries its bytes and nothing is fetched, so it needs no permission.
-bool url_allowed(std::string_view url, const std::vector<std::string>& schemes) {
-    const std::size_t colon = url.find(':');
-    if (colon == std::string_view::npos) {
-        return false;
-    }
-    const std::string scheme = to_lower(url.substr(0, colon));
-    return scheme == "data" || std::ranges::find(schemes, scheme) != schemes.end();
 }
 
 void append_data_url(std::string& out, const media_part& from) {
@@ -51,7 +38,7 @@ bool append_media_part(
     const media_part given = session::read_media_part(part);
     const bool data = given.from == source::data;
     if (given.what == kind::image &&
-        (data || (given.from == source::url && url_allowed(given.value, settings.media_urls)))) {
+        (data || (given.from == source::url && is_media_url(given.value, settings.media_urls)))) {
         out.append(separator);
         out.append(R"({"type":"image_url","image_url":{"url":)");
         if (data) {

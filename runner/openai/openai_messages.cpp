@@ -5,6 +5,7 @@
 #include "runner/base/json_text.hpp"
 #include "runner/openai/openai_media.hpp"
 #include "runner/openai/openai_sent_back.hpp"
+#include "runner/provider/own_origin.hpp"
 #include "runner/provider/role_order.hpp"
 #include "session/base/white_space.hpp"
 

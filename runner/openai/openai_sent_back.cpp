@@ -3,6 +3,7 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
 #include "runner/openai/tagged_thoughts.hpp"
+#include "runner/provider/own_origin.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -22,13 +23,6 @@ bool is_reasoning_member(std::string_view name) noexcept {
 }
 
 } // namespace
-
-const session::turn_origin* own_origin(const message& value, const model_request& asked) noexcept {
-    const session::turn_origin* const origin = value.origin.get();
-    const bool ours = origin != nullptr && !asked.provider.empty() &&
-                      origin->provider == asked.provider && origin->model == asked.parameters.model;
-    return ours ? origin : nullptr;
-}
 
 bool lacks_reasoning(const std::vector<const message*>& messages, const model_request& asked) {
     bool tool_turn = false;

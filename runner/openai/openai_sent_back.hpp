@@ -11,11 +11,6 @@ namespace agui::runner {
 
 // Data that came with a model server's answers and that it wants sent back with them.
 
-/// Null if the answer is not from this provider and model, or has no origin. Lives as long as the
-/// message.
-[[nodiscard]] const session::turn_origin*
-own_origin(const session::message& value, const model_request& asked) noexcept;
-
 /// True if an answer after a user turn's first call has no `reasoning_content` to be sent back.
 [[nodiscard]] bool
 lacks_reasoning(const std::vector<const session::message*>& messages, const model_request& asked);

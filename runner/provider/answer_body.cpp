@@ -1,4 +1,4 @@
-#include "runner/openai/openai_body.hpp"
+#include "runner/provider/answer_body.hpp"
 
 #include "runner/base/json_blanks.hpp"
 
@@ -18,7 +18,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 } // namespace
 
-std::string_view openai_body::feed(std::string_view bytes) {
+std::string_view answer_body::feed(std::string_view bytes) {
     std::string begin;
     if (form_ == form::unknown) {
         partial_.append(bytes);
@@ -34,7 +34,7 @@ std::string_view openai_body::feed(std::string_view bytes) {
     return events_.feed(bytes) ? std::string_view() : "an event of the answer is too long";
 }
 
-void openai_body::finish() {
+void answer_body::finish() {
     if (form_ == form::events) {
         events_.finish();
     }
@@ -42,7 +42,7 @@ void openai_body::finish() {
 
 /// Chooses the form of the body. Blank lines may also be signs of life before a whole answer.
 /// Returns false, and keeps the bytes, if more are needed.
-bool openai_body::choose_form(std::string_view& bytes) {
+bool answer_body::choose_form(std::string_view& bytes) {
     std::string_view rest = without_blank_begin(bytes);
     if (rest.starts_with(byte_order_mark)) {
         rest = without_blank_begin(rest.substr(byte_order_mark.size()));
@@ -57,13 +57,13 @@ bool openai_body::choose_form(std::string_view& bytes) {
 }
 
 /// Skips bytes between objects: line ends, and perhaps the end mark.
-void openai_body::pass_over(std::string_view bytes) {
+void answer_body::pass_over(std::string_view bytes) {
     between_.append(bytes);
     has_end_mark_ = has_end_mark_ || between_.find(end_mark) != std::string::npos;
     between_.erase(0, between_.size() - std::min(between_.size(), end_mark.size() - 1));
 }
 
-std::string_view openai_body::feed_objects(std::string_view bytes) {
+std::string_view answer_body::feed_objects(std::string_view bytes) {
     while (!bytes.empty()) {
         if (partial_.empty()) {
             const std::size_t begin = std::min(bytes.find('{'), bytes.size());
@@ -86,7 +86,7 @@ std::string_view openai_body::feed_objects(std::string_view bytes) {
 }
 
 /// Servers that leave out the empty line between events have one chunk in each data line.
-bool openai_body::ends_event(std::string_view more) {
+bool answer_body::ends_event(std::string_view more) {
     data_.feed(more);
     return data_.whole() || more.starts_with(end_mark);
 }

@@ -12,7 +12,7 @@ namespace agui::runner {
 /// events, whose empty lines may be missing, or consecutive JSON objects (newline-delimited JSON,
 /// or the one answer of a server that does not stream). The first byte decides; blanks and a byte
 /// order mark may precede it.
-class openai_body final : private sse_parser::handler {
+class answer_body final : private sse_parser::handler {
 public:
     /// Receives the parts in order; views are valid during the call.
     class reader {
@@ -23,7 +23,7 @@ public:
     };
 
     /// `to` must outlive this object.
-    explicit openai_body(reader& to) : to_(to), events_(*this) {}
+    explicit answer_body(reader& to) : to_(to), events_(*this) {}
 
     /// Returns the mistake of the body, a literal; empty if there is none.
     [[nodiscard]] std::string_view feed(std::string_view bytes);
