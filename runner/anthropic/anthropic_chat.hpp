@@ -2,12 +2,73 @@
 
 #include "runner/provider/model_dialect.hpp"
 
+#include <boost/json/object.hpp>
+
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agui::runner {
+
+/// How Claude thinks; the member `thinking` of a request.
+enum class anthropic_thinking {
+    model_default, ///< The member is not sent.
+    adaptive,
+    between_tools,
+    disabled,
+};
+
+/// What an answer shows of the thoughts; the member `thinking.display` of a request.
+enum class anthropic_display {
+    model_default, ///< The member is not sent. The models of 2026 then show nothing.
+    summarized,
+    omitted,
+    updates, ///< Only what the model says between calls. The server may demand a beta header.
+};
+
+/// How long the server's prompt cache keeps what a request marks.
+enum class anthropic_cache { off, five_minutes, one_hour };
+
+/// The configured part of the Messages dialect.
+struct anthropic_settings {
+    std::string provider_name = "anthropic";         ///< The provider's name in usage.
+    boost::json::object extra_body;                  ///< Merged into the body.
+    std::vector<std::string> media_urls = {"https"}; ///< URL schemes passed on in media parts.
+    bool file_sources = false;                       ///< Pass on `file` handles.
+    anthropic_thinking thinking = anthropic_thinking::model_default;
+    anthropic_display display = anthropic_display::model_default;
+    anthropic_cache cache = anthropic_cache::five_minutes;
+    /// Ask for the arguments of calls as the model writes them, before they are valid JSON.
+    bool eager_input = true;
+    std::vector<std::string> betas; ///< Names in the header `anthropic-beta`.
+    /// Settings that are never sent, whoever gave them: names of anthropic_setting_names.
+    std::vector<std::string> drop;
+    /// Is told of each setting of a request that is left out because the model would refuse it
+    /// (anthropic_rules). Called from any thread, possibly for each request. May be empty.
+    std::function<void(std::string_view model, std::string_view setting)> on_left_out;
+};
+
+/// `max_tokens`, which the dialect demands, if the parameters set no limit.
+inline constexpr std::int64_t anthropic_output_tokens = 32'000;
+
+/// The body of POST /v1/messages. Messages are its last member, so that the body of a conversation
+/// that grows begins with the former body, except for the marks of the cache and where the last
+/// message grows. Deterministic: the same request gives the same bytes.
+///
+/// System text before the first other message is the system prompt. Later system text is a message
+/// of its own where the model takes that, otherwise a text of the user. Adjacent messages of one
+/// role are sent as one; results come before text. Answers of this provider and model get their
+/// blocks back as they came (answer_blocks); thoughts of others are left out. Tools have the names
+/// of tool_names and the schemas of tool_schema(), calls the ids of call_ids. Arguments that are no
+/// object are sent as `{"INVALID_JSON": text}`. Blank texts, and parts that the dialect or the
+/// settings do not allow, are left out; a user message that is then empty becomes
+/// empty_message_text.
+[[nodiscard]] std::string
+write_anthropic_request(const model_request& request, const anthropic_settings& settings);
 
 /// Decodes a streamed answer of the Messages dialect (bytes of an SSE body, cut anywhere) into a
 /// model_sink. Also accepts the whole JSON message of a server that ignores `stream`. Accepts the

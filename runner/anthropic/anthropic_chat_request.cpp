@@ -1,0 +1,301 @@
+#include "runner/anthropic/anthropic_chat.hpp"
+#include "runner/anthropic/anthropic_messages.hpp"
+#include "runner/anthropic/anthropic_rules.hpp"
+#include "runner/base/json_members.hpp"
+#include "runner/base/json_text.hpp"
+#include "runner/base/tool_names.hpp"
+#include "runner/base/tool_schema.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string_view mark_of(anthropic_cache cache) noexcept {
+    switch (cache) {
+    case anthropic_cache::off:
+        return {};
+    case anthropic_cache::five_minutes:
+        return R"(,"cache_control":{"type":"ephemeral"})";
+    case anthropic_cache::one_hour:
+        return R"(,"cache_control":{"type":"ephemeral","ttl":"1h"})";
+    }
+    return {};
+}
+
+std::string_view name_of(anthropic_display display) noexcept {
+    switch (display) {
+    case anthropic_display::model_default:
+        return {};
+    case anthropic_display::summarized:
+        return "summarized";
+    case anthropic_display::omitted:
+        return "omitted";
+    case anthropic_display::updates:
+        return "updates";
+    }
+    return {};
+}
+
+class request_writer {
+public:
+    request_writer(const model_request& request, const anthropic_settings& settings)
+        : request_(request), settings_(settings) {}
+
+    std::string write();
+
+private:
+    bool member(std::string_view name);
+    [[nodiscard]] bool is_dropped(std::string_view setting) const;
+    void leave_out(std::string_view setting) const;
+    void thinking();
+    void output_config();
+    void temperature();
+    void tool_choice();
+    void extra_members();
+    void tools();
+
+    const model_request& request_;
+    const model_parameters& given_ = request_.parameters;
+    const anthropic_settings& settings_;
+    const anthropic_rules rules_ = anthropic_rules_of(given_.model);
+    const tool_names names_{request_.tools};
+    std::string out_ = "{";
+    bool first_member_ = true;
+    /// The effort "none" of other dialects.
+    const bool wants_no_thinking_ =
+        given_.reasoning_effort == "none" && !is_dropped("reasoning_effort");
+};
+
+/// Begins a top-level member. Returns false if `extra_body` replaces it or, with null, removes it.
+bool request_writer::member(std::string_view name) {
+    if (settings_.extra_body.contains(name)) {
+        return false;
+    }
+    if (!first_member_) {
+        out_.push_back(',');
+    }
+    first_member_ = false;
+    append_json_string(out_, name);
+    out_.push_back(':');
+    return true;
+}
+
+bool request_writer::is_dropped(std::string_view setting) const {
+    return std::ranges::find(settings_.drop, setting) != settings_.drop.end();
+}
+
+void request_writer::leave_out(std::string_view setting) const {
+    if (settings_.on_left_out) {
+        settings_.on_left_out(given_.model, setting);
+    }
+}
+
+std::string request_writer::write() {
+    if (member("model")) {
+        append_json_string(out_, given_.model);
+    }
+    if (member("max_tokens")) {
+        const bool has_limit = given_.max_output_tokens && !is_dropped("max_output_tokens");
+        out_.append(std::to_string(has_limit ? *given_.max_output_tokens : anthropic_output_tokens)
+        );
+    }
+    thinking();
+    output_config();
+    temperature();
+    if (request_.tools != nullptr && !request_.tools->empty()) {
+        tool_choice();
+    }
+    if (member("stream")) {
+        out_.append("true");
+    }
+    extra_members();
+    if (request_.tools != nullptr && !request_.tools->empty()) {
+        tools();
+    }
+    out_.append(first_member_ ? "" : ",");
+    append_conversation(out_, request_, settings_, names_, mark_of(settings_.cache));
+    out_.push_back('}');
+    return std::move(out_);
+}
+
+void request_writer::thinking() {
+    if (is_dropped("thinking")) {
+        return;
+    }
+    anthropic_thinking kind = settings_.thinking;
+    if (wants_no_thinking_) {
+        kind = anthropic_thinking::disabled;
+    }
+    if (kind == anthropic_thinking::disabled && !rules_.no_thinking) {
+        leave_out(wants_no_thinking_ ? "reasoning_effort" : "thinking");
+        kind = rules_.between_tools ? anthropic_thinking::between_tools
+                                    : anthropic_thinking::model_default;
+    }
+    const std::string_view display = name_of(settings_.display);
+    if (kind == anthropic_thinking::model_default && !display.empty()) {
+        kind = anthropic_thinking::adaptive; // The only type with this member.
+    }
+    if (kind == anthropic_thinking::model_default || !member("thinking")) {
+        return;
+    }
+    switch (kind) {
+    case anthropic_thinking::model_default:
+    case anthropic_thinking::adaptive:
+        out_.append(R"({"type":"adaptive")");
+        if (!display.empty()) {
+            out_.append(R"(,"display":")").append(display).append("\"");
+        }
+        break;
+    case anthropic_thinking::between_tools:
+        out_.append(R"({"type":"between_tools")");
+        break;
+    case anthropic_thinking::disabled:
+        out_.append(R"({"type":"disabled")");
+        break;
+    }
+    out_.push_back('}');
+}
+
+void request_writer::output_config() {
+    const bool has_effort =
+        given_.reasoning_effort && !wants_no_thinking_ && !is_dropped("reasoning_effort");
+    const bool has_schema = !request_.answer_schema.empty();
+    if ((!has_effort && !has_schema) || !member("output_config")) {
+        return;
+    }
+    out_.push_back('{');
+    if (has_effort) {
+        // The lowest effort of other dialects has another name here.
+        out_.append(R"("effort":)");
+        append_json_string(
+            out_, given_.reasoning_effort == "minimal" ? "low" : *given_.reasoning_effort
+        );
+    }
+    if (has_schema) {
+        out_.append(has_effort ? "," : "").append(R"("format":{"type":"json_schema","schema":)");
+        out_.append(request_.answer_schema).append("}");
+    }
+    out_.push_back('}');
+}
+
+void request_writer::temperature() {
+    // Numbers that JSON cannot express are left out.
+    if (!given_.temperature || !std::isfinite(*given_.temperature) || is_dropped("temperature")) {
+        return;
+    }
+    if (!rules_.sampling) {
+        leave_out("temperature");
+        return;
+    }
+    if (member("temperature")) {
+        // The shortest text that reads back as the same number.
+        std::array<char, 32> digits{};
+        const auto end =
+            std::to_chars(digits.data(), digits.data() + digits.size(), *given_.temperature);
+        out_.append(digits.data(), end.ptr);
+    }
+}
+
+void request_writer::tool_choice() {
+    using mode = runner::tool_choice::mode;
+    runner::tool_choice choice;
+    bool is_given = given_.tool_choice.has_value() && !is_dropped("tool_choice");
+    if (is_given) {
+        choice = *given_.tool_choice;
+    }
+    const json::object* const thinking = object_in(settings_.extra_body, "thinking");
+    const bool has_budget = thinking != nullptr && string_in(*thinking, "type") == "enabled";
+    const bool forces = choice.kind == mode::required || choice.kind == mode::named;
+    if (forces && (!rules_.forced_choice || has_budget)) {
+        leave_out("tool_choice");
+        choice = {};
+        is_given = false;
+    }
+    const bool one_at_a_time =
+        given_.parallel_tool_calls == false && !is_dropped("parallel_tool_calls");
+    if ((!is_given && !one_at_a_time) || !member("tool_choice")) {
+        return;
+    }
+    switch (choice.kind) {
+    case mode::automatic:
+        out_.append(R"({"type":"auto")");
+        break;
+    case mode::none:
+        out_.append(R"({"type":"none")");
+        break;
+    case mode::required:
+        out_.append(R"({"type":"any")");
+        break;
+    case mode::named:
+        out_.append(R"({"type":"tool","name":)");
+        append_json_string(out_, names_.sent(choice.name));
+        break;
+    }
+    if (one_at_a_time && choice.kind != mode::none) {
+        out_.append(R"(,"disable_parallel_tool_use":true)");
+    }
+    out_.push_back('}');
+}
+
+void request_writer::extra_members() {
+    for (const auto& [name, value] : settings_.extra_body) {
+        // These two are the conversation's own.
+        if (value.is_null() || name == "messages" || name == "system") {
+            continue;
+        }
+        if (!first_member_) {
+            out_.push_back(',');
+        }
+        first_member_ = false;
+        append_json_string(out_, std::string_view(name.data(), name.size()));
+        out_.push_back(':');
+        out_.append(json::serialize(value));
+    }
+}
+
+void request_writer::tools() {
+    if (!member("tools")) {
+        return;
+    }
+    char separator = '[';
+    for (const tool_definition& tool : *request_.tools) {
+        out_.push_back(separator);
+        separator = ',';
+        out_.append(R"({"name":)");
+        append_json_string(out_, names_.sent(tool.name));
+        if (!tool.description.empty()) {
+            out_.append(R"(,"description":)");
+            append_json_string(out_, tool.description);
+        }
+        out_.append(R"(,"input_schema":)");
+        out_.append(json::serialize(tool_schema(tool.parameters)));
+        if (settings_.eager_input) {
+            out_.append(R"(,"eager_input_streaming":true)");
+        }
+        if (&tool == &request_.tools->back()) {
+            out_.append(mark_of(settings_.cache));
+        }
+        out_.push_back('}');
+    }
+    out_.push_back(']');
+}
+
+} // namespace
+
+std::string
+write_anthropic_request(const model_request& request, const anthropic_settings& settings) {
+    return request_writer(request, settings).write();
+}
+
+} // namespace agui::runner
