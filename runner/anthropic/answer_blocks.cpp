@@ -100,13 +100,13 @@ bool take(std::string_view& rest, std::size_t bytes, std::string_view& taken) no
 } // namespace
 
 bool answer_blocks::is_plain() const noexcept {
-    bool has_calls = false;
+    bool has_begun = false;
     for (const block& each : list) {
         if (each.what == block::kind::other || !each.members.empty() ||
-            (each.what == block::kind::text && has_calls)) {
+            (each.what == block::kind::text && has_begun)) {
             return false;
         }
-        has_calls = has_calls || each.what == block::kind::call;
+        has_begun = has_begun || each.what != block::kind::thinking;
     }
     return true;
 }

@@ -54,8 +54,8 @@ struct answer_blocks {
     std::uint64_t text = 0;     ///< text_hash of the answer's text.
     std::uint64_t thoughts = 0; ///< text_hash of its thoughts.
 
-    /// True if the blocks are text and then calls, without other members: messages that say the
-    /// same without a record.
+    /// True if the blocks are one text and then calls, without other members: the messages say the
+    /// same without a record. Unsigned thoughts do not count.
     [[nodiscard]] bool is_plain() const noexcept;
 };
 

@@ -79,7 +79,7 @@ write_anthropic_request(const model_request& request, const anthropic_settings& 
 /// The sink always gets valid UTF-8.
 ///
 /// The answer's blocks are recorded as data to be sent back with the turn (answer_blocks), unless
-/// they are only text and then calls. An answer that was cut, failed or refused has no record.
+/// they are only one text and then calls. An answer that was cut, failed or refused has no record.
 class anthropic_decoder final : public answer_decoder {
 public:
     anthropic_decoder(model_sink& sink, std::string model, std::string provider_name);

@@ -115,15 +115,16 @@ TEST_F(AnswerBlocks, ThatAreTooLongOrTooShortDoNotFit) {
     EXPECT_FALSE(fits("Look.", "Hm."));
 }
 
-TEST_F(AnswerBlocks, OfTextAndCallsArePlain) {
+TEST_F(AnswerBlocks, OfATextAndCallsArePlain) {
     EXPECT_FALSE(record.is_plain());
     record.list = {
-        block(kind::thinking, 2), block(kind::text, 1), block(kind::text, 2), block(kind::call, 0),
-        block(kind::call, 0)
+        block(kind::thinking, 2), block(kind::text, 1), block(kind::call, 0), block(kind::call, 0)
     };
     EXPECT_TRUE(record.is_plain());
     record.list.push_back(block(kind::text, 1));
     EXPECT_FALSE(record.is_plain()) << "text after a call";
+    record.list = {block(kind::text, 1), block(kind::text, 1)};
+    EXPECT_FALSE(record.is_plain()) << "two texts";
 }
 
 } // namespace

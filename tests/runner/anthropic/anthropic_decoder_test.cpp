@@ -88,7 +88,8 @@ const std::vector<anthropic_case>& text_cases() {
         {"TwoTexts",
          message_start() + text_block(0, "a") + text_block(1, "b") + end_events("end_turn"),
          {"text ab"},
-         "stop"},
+         "stop",
+         R"([{"is":"text","bytes":1},{"is":"text","bytes":1}])"},
         {"Nothing", message_start() + end_events("end_turn"), {}, "stop"},
         {"HalvesOfACharacter",
          message_start() + text_start(0) + text_delta(0, R"(a\ud83d)") +
@@ -101,7 +102,8 @@ const std::vector<anthropic_case>& text_cases() {
              text_block(1, "b") + end_events("end_turn"),
          {"text a\xEF\xBF\xBD"
           "b"},
-         "stop"},
+         "stop",
+         R"([{"is":"text","bytes":4},{"is":"text","bytes":1}])"},
         {"CitedText",
          message_start() + block_start(0, R"({"type":"text","text":"","citations":[]})") +
              text_delta(0, "So.") +

@@ -1,0 +1,53 @@
+#include "runner/anthropic/anthropic_dialect.hpp"
+
+#include <string>
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+constexpr const char* api_version = "2023-06-01";
+
+class anthropic_dialect final : public model_dialect {
+public:
+    explicit anthropic_dialect(anthropic_settings settings) : settings_(std::move(settings)) {
+        for (const std::string& each : settings_.betas) {
+            betas_.append(betas_.empty() ? "" : ",").append(each);
+        }
+    }
+
+    [[nodiscard]] transport_request write_request(const model_request& call) const override {
+        transport_request request;
+        request.target = "/v1/messages";
+        request.headers.emplace_back("Accept", "text/event-stream");
+        request.headers.emplace_back("anthropic-version", api_version);
+        if (!betas_.empty()) {
+            request.headers.emplace_back("anthropic-beta", betas_);
+        }
+        request.body = write_anthropic_request(call, settings_);
+        return request;
+    }
+
+    [[nodiscard]] std::pair<std::string, std::string> key_header(std::string_view key
+    ) const override {
+        return {"x-api-key", std::string(key)};
+    }
+
+    [[nodiscard]] std::unique_ptr<answer_decoder>
+    make_decoder(const model_parameters& asked, model_sink& sink) const override {
+        return std::make_unique<anthropic_decoder>(sink, asked.model, settings_.provider_name);
+    }
+
+private:
+    const anthropic_settings settings_;
+    std::string betas_;
+};
+
+} // namespace
+
+std::unique_ptr<model_dialect> make_anthropic_dialect(anthropic_settings settings) {
+    return std::make_unique<anthropic_dialect>(std::move(settings));
+}
+
+} // namespace agui::runner

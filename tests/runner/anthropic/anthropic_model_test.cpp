@@ -1,0 +1,228 @@
+#include "runner/anthropic/anthropic_model.hpp"
+
+#include "runner/chat/chat_loop_with_tools.hpp"
+#include "runner/http/scripted_transport.hpp"
+#include "tests/runner/anthropic/anthropic_answer_case.hpp"
+#include "tests/runner/anthropic/strict_claude.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+using test::call_block;
+using test::end_events;
+using test::event;
+using test::message_start;
+using test::strict_claude;
+using test::text_block;
+using test::thinking_block;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AnthropicModel : public test::coroutine_test {
+protected:
+    /// The bodies of the answers; what is asked goes into `requests`.
+    owned_model
+    answering(std::vector<std::string> answers, anthropic_model_settings settings = {}) {
+        std::vector<scripted_answer> script;
+        for (std::string& each : answers) {
+            script.emplace_back().body = std::move(each);
+        }
+        settings.url = "http://127.0.0.1:1";
+        settings.model = "claude-opus-5-5";
+        settings.client =
+            make_scripted_client(std::move(script), [this](const transport_request& asked) {
+                requests.push_back(asked);
+            });
+        return anthropic_model(std::move(settings));
+    }
+
+    chat_result
+    chat(owned_model model, std::vector<session::message> messages, chat_with_tools config = {}) {
+        return run(chat_loop_with_tools(
+            std::move(model), std::move(messages),
+            {tool("look", "Looks.", {"a"}, [](int a) { return "seen " + std::to_string(a); })},
+            std::move(config)
+        ));
+    }
+
+    std::vector<transport_request> requests;
+    const std::string thoughtful_call = message_start() + thinking_block(0, "Hm.", "c2ln") +
+                                        call_block(1, "toolu_1", "look", R"({\"a\":1})") +
+                                        end_events("tool_use");
+    const std::string done = message_start() + text_block(0, "Done.") + end_events("end_turn");
+};
+
+TEST_F(AnthropicModel, GetsItsThoughtsBackInPlace) {
+    const chat_result answered = chat(answering({thoughtful_call, done}), {user("Hi")});
+
+    ASSERT_TRUE(answered) << answered.error().text();
+    EXPECT_EQ(answered->totals.content, "Done.");
+    EXPECT_EQ(answered->totals.usage_total().input_tokens, 218);
+    ASSERT_EQ(requests.size(), 2U);
+    EXPECT_THAT(
+        requests[1].body,
+        HasSubstr(
+            R"({"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},)"
+            R"({"type":"tool_use","id":"toolu_1","name":"look","input":{"a":1}}]},)"
+            R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"seen 1")"
+        )
+    );
+}
+
+TEST_F(AnthropicModel, GetsThemBackInALaterChatToo) {
+    const chat_result first = chat(answering({thoughtful_call, done}), {user("Hi")});
+    ASSERT_TRUE(first);
+    std::vector<session::message> messages = first->messages;
+    messages.push_back(user("And now?"));
+
+    const auto go_on = [&](anthropic_model_settings settings) {
+        requests.clear();
+        (void)chat(answering({done}, std::move(settings)), messages);
+        return requests.at(0).body;
+    };
+    EXPECT_THAT(go_on({}), HasSubstr(R"("signature":"c2ln")"));
+    EXPECT_THAT(go_on({.url = {}, .model = {}, .name = "another"}), Not(HasSubstr("c2ln")));
+}
+
+TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
+    anthropic_model_settings settings;
+    settings.dialect.betas = {"a-1", "b-2"};
+    (void)chat(answering({done}, settings), {user("Hi")});
+
+    EXPECT_EQ(requests.at(0).target, "/v1/messages");
+    using header = std::pair<std::string, std::string>;
+    EXPECT_THAT(
+        requests.at(0).headers,
+        ::testing::ElementsAre(
+            header{"Accept", "text/event-stream"}, header{"anthropic-version", "2023-06-01"},
+            header{"anthropic-beta", "a-1,b-2"}
+        )
+    );
+}
+
+TEST_F(AnthropicModel, WhoseAnswerWasCutGetsNoThoughtsOfItBack) {
+    const std::string cut = thoughtful_call.substr(0, thoughtful_call.size() - 300);
+    const chat_result failed = chat(answering({cut}), {user("Hi")});
+    ASSERT_FALSE(failed);
+    std::vector<session::message> messages = failed.error().so_far.messages;
+    messages.push_back(user("Again."));
+    requests.clear();
+
+    (void)chat(answering({done}), messages);
+
+    EXPECT_THAT(requests.at(0).body, Not(HasSubstr("c2ln")));
+}
+
+TEST_F(AnthropicModel, ThatIsOverloadedGivesWayToAnother) {
+    scripted_answer overloaded;
+    overloaded.status = 529;
+    overloaded.body =
+        R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})";
+    chat_with_tools config;
+    config.fallbacks.push_back(answering({done}));
+    const auto ask = [&](scripted_answer first) {
+        chat_with_tools with = config;
+        return chat(
+            anthropic_model(
+                {.url = "http://127.0.0.1:1",
+                 .model = "claude-opus-5-5",
+                 .client = make_scripted_client({std::move(first)})}
+            ),
+            {user("Hi")}, std::move(with)
+        );
+    };
+
+    const chat_result answered = ask(overloaded);
+    ASSERT_TRUE(answered) << answered.error().text();
+    EXPECT_EQ(answered->totals.content, "Done.");
+
+    // The same error may come after the header with status 200.
+    config.fallbacks = {answering({done})};
+    scripted_answer in_the_stream;
+    in_the_stream.body =
+        message_start() +
+        event("error", R"("error":{"type":"overloaded_error","message":"Overloaded"})");
+    EXPECT_TRUE(ask(in_the_stream));
+}
+
+TEST_F(AnthropicModel, ItsKeyIsCutOutOfTheServersText) {
+    scripted_answer refusal;
+    refusal.status = 401;
+    refusal.body =
+        R"({"type":"error","error":{"type":"authentication_error","message":"bad key sk-ant-secret"}})";
+    refusal.headers = {{"request-id", "req_7"}};
+    const chat_result failed = chat(
+        anthropic_model(
+            {.url = "http://127.0.0.1:1",
+             .model = "m",
+             .key = "sk-ant-secret",
+             .client = make_scripted_client({refusal})}
+        ),
+        {user("Hi")}
+    );
+
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().what, stop_reason::model_rejected);
+    EXPECT_EQ(failed.error().status, 401);
+    EXPECT_EQ(failed.error().request_id, "req_7");
+    EXPECT_THAT(failed.error().text(), Not(HasSubstr("sk-ant-secret")));
+}
+
+TEST_F(AnthropicModel, RefusesWhatItCannotBeAskedWith) {
+    EXPECT_THROW((void)anthropic_model({.url = "ftp://x", .model = "m"}), std::invalid_argument);
+    anthropic_model_settings settings{.url = "http://127.0.0.1:1", .model = "claude-opus-5-5"};
+    settings.parameters.temperature = 0.5;
+    EXPECT_THROW((void)anthropic_model(settings), std::invalid_argument);
+    settings.dialect.drop = {"temperature"};
+    EXPECT_NO_THROW((void)anthropic_model(settings));
+}
+
+// Claude answers 400 to a conversation whose thoughts or whose beginning was changed.
+TEST_F(AnthropicModel, IsNeverRefusedByAStrictServer) {
+    std::size_t requests_made = 0;
+    std::size_t thoughts = 0;
+    std::size_t repeated = 0;
+    std::size_t all = 0;
+    for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+        SCOPED_TRACE(seed);
+        strict_claude server(seed);
+        anthropic_model_settings settings{.url = "http://127.0.0.1:1", .model = "claude-opus-5-5"};
+        settings.dialect.cache = anthropic_cache::off;
+        settings.client = make_scripted_client([&](const transport_request& asked) {
+            return std::optional(server.answer(asked));
+        });
+        const owned_model model = anthropic_model(std::move(settings));
+        std::vector<session::message> messages;
+        for (int turn = 0; turn < 5; ++turn) {
+            messages.push_back(user("Question " + std::to_string(turn)));
+            chat_with_tools config;
+            config.agent.instructions = "Be brief.";
+            const chat_result answered = chat(model, messages, std::move(config));
+            if (!answered) { // Too many rounds.
+                break;
+            }
+            messages = answered->messages;
+        }
+        ASSERT_TRUE(server.refusals.empty()) << server.refusals.front();
+        requests_made += server.requests;
+        thoughts += server.thoughts;
+        repeated += server.repeated;
+        all += server.all_former;
+    }
+    EXPECT_GT(requests_made, 5000U);
+    EXPECT_GT(thoughts, 10'000U);
+    EXPECT_EQ(repeated, all);
+}
+
+} // namespace
+} // namespace agui::runner
