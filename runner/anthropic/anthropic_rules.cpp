@@ -12,9 +12,8 @@ namespace agui::runner {
 
 namespace {
 
-/// A row of the table. The settings that a model refuses were taken from Anthropic's documentation
-/// in November 2026 (platform.claude.com/docs, migration to Claude 5.5). Models that are not listed
-/// get all settings: what they refuse is not established.
+/// A row of the table: what Anthropic's documentation said in November 2026, not tried. Models that
+/// are not listed get all settings.
 struct refusing_model {
     std::string_view begin; ///< Begin of the model's name.
     anthropic_rules rules;
