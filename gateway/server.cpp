@@ -199,7 +199,7 @@ server::impl::impl(config what, server_options given)
       // Work on large texts.
       heavy(&memory),
       // Model servers.
-      providers(make_providers(settings, options, &heavy)),
+      providers(make_providers(settings, options, log, &heavy)),
       // Parsing of requests.
       parser(make_input_limits(settings), heavy),
       // Other gateways.
@@ -543,9 +543,10 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
     // The new configuration has the same models.
     for (std::size_t i = 0; i < next.models.size(); ++i) {
         const model_config& model = next.models[i];
-        if (model.provider == model_config::provider_kind::openai &&
-            model.api_key.value != settings.models[i].api_key.value) {
-            made.emplace_back(model.name, make_provider(next, model, options, &heavy));
+        const bool is_served = model.provider == model_config::provider_kind::openai ||
+                               model.provider == model_config::provider_kind::anthropic;
+        if (is_served && model.api_key.value != settings.models[i].api_key.value) {
+            made.emplace_back(model.name, make_provider(next, model, options, log, &heavy));
         }
     }
     return made;

@@ -1,6 +1,9 @@
 #include "gateway/server_parts.hpp"
 
+#include "gateway/base/warned_names.hpp"
 #include "gateway/http/query.hpp"
+#include "runner/anthropic/anthropic_dialect.hpp"
+#include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/http/http_transport.hpp"
 #include "runner/mcp/mcp_http_channel.hpp"
 #include "runner/mcp/mcp_stdio_channel.hpp"
@@ -12,6 +15,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <set>
 #include <stdexcept>
@@ -52,8 +56,33 @@ std::shared_ptr<runner::http_client> make_client(
     return std::move(*transport);
 }
 
+std::unique_ptr<runner::model_dialect>
+make_messages_dialect(const model_config& model, logger& log) {
+    runner::anthropic_settings settings = anthropic_settings_of(model);
+    // load_config() has checked it; a program that fills in a config itself has not.
+    for (const runner::anthropic_refusal& each :
+         runner::anthropic_refusals(model.parameters, settings)) {
+        throw std::runtime_error("models." + model.name + "." + each.setting + ": " + each.why);
+    }
+    settings.on_left_out = [&log, name = model.name, told = std::make_shared<warned_names>()](
+                               std::string_view id, std::string_view setting
+                           ) {
+        if (told->due(setting, id, std::chrono::steady_clock::now())) {
+            log.log(
+                log_level::warning,
+                "a setting of a request was left out because the model refuses it",
+                {{"model", name}, {"setting", setting}}
+            );
+        }
+    };
+    return runner::make_anthropic_dialect(std::move(settings));
+}
+
 // A scripted model speaks OpenAI's dialect, too.
-std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
+std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model, logger& log) {
+    if (model.provider == model_config::provider_kind::anthropic) {
+        return make_messages_dialect(model, log);
+    }
     runner::openai_settings settings;
     settings.extra_body = model.extra_body;
     settings.media_urls = model.media_urls;
@@ -252,7 +281,8 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
 }
 
 std::unique_ptr<runner::model_provider> make_provider(
-    const config& all, const model_config& model, const server_options& options, heavy_work* heavy
+    const config& all, const model_config& model, const server_options& options, logger& log,
+    heavy_work* heavy
 ) {
     if (model.provider == model_config::provider_kind::custom) {
         auto own = options.provider_of ? options.provider_of(model) : nullptr;
@@ -268,16 +298,17 @@ std::unique_ptr<runner::model_provider> make_provider(
     settings.secrets = secrets_of(model, all.tools);
     settings.first_content = model.first_content;
     settings.heavy = heavy;
-    auto dialect = make_dialect(model);
+    auto dialect = make_dialect(model, log);
     auto client = make_client(model, *dialect, options, heavy);
     return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));
 }
 
-provider_map make_providers(const config& all, const server_options& options, heavy_work* heavy) {
+provider_map
+make_providers(const config& all, const server_options& options, logger& log, heavy_work* heavy) {
     provider_map providers;
     for (const model_config& model : all.models) {
         providers[model.name] =
-            std::make_unique<replaceable_provider>(make_provider(all, model, options, heavy));
+            std::make_unique<replaceable_provider>(make_provider(all, model, options, log, heavy));
     }
     return providers;
 }

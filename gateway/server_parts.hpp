@@ -27,13 +27,15 @@ using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>
 
 [[nodiscard]] std::unique_ptr<session::store>
 make_store(const session_config& session, logger& log);
-/// The provider of one [models.NAME]: the OpenAI dialect, over HTTP or played from a script, or the
-/// provider that the embedding program supplies.
+/// The provider of one [models.NAME]: a dialect over HTTP, the OpenAI dialect played from a script,
+/// or the provider that the embedding program supplies. `log` must outlive it.
 [[nodiscard]] std::unique_ptr<runner::model_provider> make_provider(
-    const config& all, const model_config& model, const server_options& options, heavy_work* heavy
+    const config& all, const model_config& model, const server_options& options, logger& log,
+    heavy_work* heavy
 );
-[[nodiscard]] provider_map
-make_providers(const config& all, const server_options& options, heavy_work* heavy = nullptr);
+[[nodiscard]] provider_map make_providers(
+    const config& all, const server_options& options, logger& log, heavy_work* heavy = nullptr
+);
 /// The secrets that are sent to a model server, which may repeat them in its error messages,
 /// perhaps in other forms: the key, the values of headers and of the URL's query, each string of
 /// the extra body. Also the secrets sent to webhooks and MCP servers, which may repeat them in a

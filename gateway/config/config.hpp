@@ -2,6 +2,7 @@
 
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
+#include "runner/anthropic/anthropic_chat.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/openai/openai_chat.hpp"
@@ -172,7 +173,7 @@ struct tools_config {
 
 struct model_config {
     /// custom: the embedding program supplies it (server_options::provider_of).
-    enum class provider_kind { openai, scripted, custom };
+    enum class provider_kind { openai, anthropic, scripted, custom };
     std::string name; ///< From the name of its table: `[models.main]`.
     provider_kind provider = provider_kind::openai;
     std::string base_url;
@@ -187,11 +188,21 @@ struct model_config {
     bool merge_roles = false; ///< Adjacent user messages are sent as one.
     runner::openai_variant variant = runner::openai_variant::openai;
     std::string reasoning_tags; ///< Around thoughts in the text; see runner::openai_settings.
+    // These are for the Messages dialect; see runner::anthropic_settings.
+    runner::anthropic_thinking thinking = runner::anthropic_thinking::model_default;
+    runner::anthropic_display thinking_display = runner::anthropic_display::model_default;
+    runner::anthropic_cache prompt_cache = runner::anthropic_cache::five_minutes;
+    bool eager_input = true;
+    std::vector<std::string> betas;
+    std::vector<std::string> drop;
     std::chrono::seconds connect{10};
     std::chrono::seconds first_byte{60};
     std::chrono::seconds first_content{600};
     std::chrono::seconds idle{60};
 };
+
+/// The part of the configuration that the Messages dialect has.
+[[nodiscard]] runner::anthropic_settings anthropic_settings_of(const model_config& model);
 
 struct agent_config {
     std::string id = "default";

@@ -1,9 +1,12 @@
 #include "gateway/config/config_sections.hpp"
 
 #include "gateway/config/config_values.hpp"
+#include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/openai/tagged_thoughts.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +22,8 @@ std::string_view name_of(kind provider) {
     switch (provider) {
     case kind::openai:
         return "openai";
+    case kind::anthropic:
+        return "anthropic";
     case kind::scripted:
         return "scripted";
     case kind::custom:
@@ -35,11 +40,16 @@ void describe_provider(config_table& table, model_config& model) {
         model.provider = kind::scripted;
     } else if (provider == "custom") {
         model.provider = kind::custom;
-    } else if (provider == "anthropic" || provider == "agui") {
+    } else if (provider == "anthropic") {
+        model.provider = kind::anthropic;
+    } else if (provider == "agui") {
         table.problem("provider", "\"" + provider + "\" is not supported by this version");
     } else if (provider != "openai") {
-        table.problem("provider", "must be one of \"openai\", \"scripted\", \"custom\"");
+        table.problem(
+            "provider", "must be one of \"openai\", \"anthropic\", \"scripted\", \"custom\""
+        );
     }
+    const bool is_served = provider == "openai" || provider == "anthropic";
     const bool is_scripted = model.provider == kind::scripted;
     if (table.uses(!is_scripted)) {
         url_value(table, "base_url", model.base_url);
@@ -47,17 +57,16 @@ void describe_provider(config_table& table, model_config& model) {
     if (table.uses(is_scripted)) {
         table.value("script", model.script);
     }
-    if (provider == "openai" && model.base_url.empty() && !table.has("base_url")) {
+    if (is_served && model.base_url.empty() && !table.has("base_url")) {
         table.problem("base_url", "is missing");
     }
     if (provider == "scripted" && model.script.empty()) {
         table.problem("script", "is missing: the file or folder with the scripted answers");
     }
-    if ((provider == "openai" || provider == "custom") && table.has("script")) {
+    if ((is_served || provider == "custom") && table.has("script")) {
         table.problem("script", "is only for provider = \"scripted\"");
     }
-    if (!table.value("model", model.parameters.model) && provider == "openai" &&
-        !table.has("model")) {
+    if (!table.value("model", model.parameters.model) && is_served && !table.has("model")) {
         table.problem("model", "is missing");
     }
 }
@@ -106,19 +115,8 @@ void describe_parameters(config_table& table, runner::model_parameters& paramete
     });
 }
 
-} // namespace
-
-void describe_model(config_table& table, model_config& model) {
-    describe_provider(table, model);
-    secret_value(table, "api_key", model.api_key);
-    headers_value(table, model.headers);
-    if (table.uses(!model.ca_file.empty())) {
-        table.value("ca_file", model.ca_file);
-    }
-    describe_parameters(table, model.parameters);
-    table.value("extra_body", model.extra_body);
-    table.value("media_urls", model.media_urls);
-    table.value("file_sources", model.file_sources);
+/// The keys of OpenAI's dialect.
+void describe_openai(config_table& table, model_config& model) {
     table.value("merge_roles", model.merge_roles);
     using variant = runner::openai_variant;
     table.choice(
@@ -133,6 +131,119 @@ void describe_model(config_table& table, model_config& model) {
         table.problem(
             "reasoning_tags", "must be a tag such as \"<think>\", or \"</think>\" if the prompt "
                               "already holds the opening tag"
+        );
+    }
+}
+
+bool is_beta_name(const std::string& name) noexcept {
+    return !name.empty() && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_' || c == '.';
+    });
+}
+
+/// The keys of the Messages dialect.
+void describe_anthropic(config_table& table, model_config& model) {
+    using thinking = runner::anthropic_thinking;
+    table.choice(
+        "thinking", model.thinking,
+        {{"default", thinking::model_default},
+         {"adaptive", thinking::adaptive},
+         {"between_tools", thinking::between_tools},
+         {"disabled", thinking::disabled}}
+    );
+    using display = runner::anthropic_display;
+    table.choice(
+        "thinking_display", model.thinking_display,
+        {{"default", display::model_default},
+         {"summarized", display::summarized},
+         {"omitted", display::omitted},
+         {"updates", display::updates}}
+    );
+    using cache = runner::anthropic_cache;
+    table.choice(
+        "prompt_cache", model.prompt_cache,
+        {{"5m", cache::five_minutes}, {"1h", cache::one_hour}, {"off", cache::off}}
+    );
+    table.value("eager_input", model.eager_input);
+    if (table.value("betas", model.betas) && !std::ranges::all_of(model.betas, is_beta_name)) {
+        table.problem("betas", "must be names of letters, digits and - _ .");
+    }
+    if (table.value("drop", model.drop)) {
+        for (const std::string& each : model.drop) {
+            if (std::ranges::find(runner::anthropic_setting_names, each) ==
+                runner::anthropic_setting_names.end()) {
+                table.problem("drop", "\"" + each + "\" is no setting that can be dropped");
+            }
+        }
+    }
+}
+
+/// A setting that the model refuses would end each of its runs.
+void check_refusals(config_table& table, const model_config& model) {
+    if (model.thinking_display != runner::anthropic_display::model_default &&
+        model.thinking != runner::anthropic_thinking::model_default &&
+        model.thinking != runner::anthropic_thinking::adaptive) {
+        table.problem("thinking_display", "needs thinking = \"adaptive\" or no thinking key");
+    }
+    for (const runner::anthropic_refusal& each :
+         runner::anthropic_refusals(model.parameters, anthropic_settings_of(model))) {
+        table.problem(each.setting, each.why);
+    }
+}
+
+/// Refuses keys of another dialect, which would have no effect.
+void refuse_keys(
+    config_table& table, std::initializer_list<std::string_view> keys, std::string_view provider
+) {
+    for (const std::string_view key : keys) {
+        if (table.has(key)) {
+            table.problem(key, "is only for provider = \"" + std::string(provider) + "\"");
+        }
+    }
+}
+
+} // namespace
+
+runner::anthropic_settings anthropic_settings_of(const model_config& model) {
+    runner::anthropic_settings settings;
+    settings.extra_body = model.extra_body;
+    settings.media_urls = model.media_urls;
+    settings.file_sources = model.file_sources;
+    settings.thinking = model.thinking;
+    settings.display = model.thinking_display;
+    settings.cache = model.prompt_cache;
+    settings.eager_input = model.eager_input;
+    settings.betas = model.betas;
+    settings.drop = model.drop;
+    return settings;
+}
+
+void describe_model(config_table& table, model_config& model) {
+    describe_provider(table, model);
+    secret_value(table, "api_key", model.api_key);
+    headers_value(table, model.headers);
+    if (table.uses(!model.ca_file.empty())) {
+        table.value("ca_file", model.ca_file);
+    }
+    describe_parameters(table, model.parameters);
+    table.value("extra_body", model.extra_body);
+    table.value("media_urls", model.media_urls);
+    table.value("file_sources", model.file_sources);
+    const bool is_anthropic = model.provider == kind::anthropic;
+    if (table.uses(!is_anthropic)) {
+        describe_openai(table, model);
+    }
+    if (table.uses(is_anthropic)) {
+        describe_anthropic(table, model);
+    }
+    if (is_anthropic && !table.is_printed()) {
+        refuse_keys(table, {"merge_roles", "variant", "reasoning_tags"}, "openai");
+        check_refusals(table, model);
+    } else if (!table.is_printed()) {
+        refuse_keys(
+            table, {"thinking", "thinking_display", "prompt_cache", "eager_input", "betas", "drop"},
+            "anthropic"
         );
     }
     table.time("connect_seconds", model.connect, 1, 3600);

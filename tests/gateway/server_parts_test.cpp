@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 namespace agui::gateway {
 namespace {
 
@@ -64,6 +66,34 @@ TEST(SecretsOf, IncludeTheHeadersOfMcpServers) {
         secrets_of({}, tools),
         ::testing::IsSupersetOf({"mcp-query", "mcp-account", "Bearer mcp-key", "mcp-variable"})
     );
+}
+
+config with_claude() {
+    config all;
+    model_config& model = all.models.emplace_back();
+    model.name = "main";
+    model.provider = model_config::provider_kind::anthropic;
+    model.base_url = "http://127.0.0.1:1";
+    model.parameters.model = "claude-opus-5-5";
+    return all;
+}
+
+TEST(Providers, SpeakTheMessagesDialectToo) {
+    const config all = with_claude();
+
+    const provider_map made = make_providers(all, {}, null_logger());
+
+    EXPECT_EQ(made.at("main")->name(), "main");
+}
+
+// A program that fills in a configuration itself has not had it checked.
+TEST(Providers, AreNotMadeWithSettingsThatTheModelRefuses) {
+    config all = with_claude();
+    all.models[0].parameters.temperature = 0.5;
+
+    EXPECT_THROW((void)make_providers(all, {}, null_logger()), std::runtime_error);
+    all.models[0].drop = {"temperature"};
+    EXPECT_NO_THROW((void)make_providers(all, {}, null_logger()));
 }
 
 TEST(PlaceLimits, AreThoseOfTheConfiguration) {

@@ -279,7 +279,6 @@ TEST(Config, RefusesKeysWithoutEffect) {
         {"session.lease_seconds=5", "must be"},
         {"session.store=postgresql:db", "must be"},
         {"session.log_max_bytes=-1", "must be"},
-        {"models.main.provider=anthropic", "not supported by this version"},
         {"models.main.provider=agui", "not supported by this version"},
     };
     for (const auto& [text, expected] : cases) {
@@ -456,6 +455,89 @@ TEST(Config, ReadsTheVariantOfAModelServer) {
     }
     EXPECT_NE(
         problem_of(minimal, {"models.main.variant=other"}).find("variant"), std::string::npos
+    );
+}
+
+constexpr const char* claude = R"(
+[models.main]
+provider = "anthropic"
+base_url = "https://api.anthropic.com"
+model = "claude-opus-5-5"
+)";
+
+TEST(Config, ReadsAModelOfTheMessagesDialect) {
+    const config plain = load(claude).value();
+    const model_config& model = plain.models.at(0);
+    EXPECT_EQ(model.provider, model_config::provider_kind::anthropic);
+    EXPECT_EQ(model.thinking, runner::anthropic_thinking::model_default);
+    EXPECT_EQ(model.thinking_display, runner::anthropic_display::model_default);
+    EXPECT_EQ(model.prompt_cache, runner::anthropic_cache::five_minutes);
+    EXPECT_TRUE(model.eager_input);
+    EXPECT_EQ(print_config(plain).find("merge_roles"), std::string::npos);
+
+    const config all = load(std::string(claude) + R"(thinking = "adaptive"
+thinking_display = "summarized"
+prompt_cache = "1h"
+eager_input = false
+betas = ["a-2026", "b"]
+drop = ["temperature"]
+temperature = 0.5
+)")
+                           .value();
+    const runner::anthropic_settings settings = anthropic_settings_of(all.models.at(0));
+    EXPECT_EQ(settings.thinking, runner::anthropic_thinking::adaptive);
+    EXPECT_EQ(settings.display, runner::anthropic_display::summarized);
+    EXPECT_EQ(settings.cache, runner::anthropic_cache::one_hour);
+    EXPECT_FALSE(settings.eager_input);
+    EXPECT_EQ(settings.betas, (std::vector<std::string>{"a-2026", "b"}));
+    EXPECT_EQ(settings.drop, std::vector<std::string>{"temperature"});
+    const std::string printed = print_config(all);
+    EXPECT_NE(printed.find("provider = 'anthropic'"), std::string::npos) << printed;
+    EXPECT_EQ(print_config(load(printed).value()), printed);
+}
+
+TEST(Config, RefusesWhatTheModelRefuses) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"temperature=0.5", "models.main.temperature: \"claude-opus-5-5\" refuses any temperature"},
+        {"tool_choice=required", "models.main.tool_choice: \"claude-opus-5-5\" refuses"},
+        {"thinking=disabled", "models.main.thinking: \"claude-opus-5-5\" refuses \"disabled\""},
+        {"extra_body.top_k=3", "models.main.extra_body: \"claude-opus-5-5\" refuses top_k"},
+    };
+    for (const auto& [text, expected] : cases) {
+        SCOPED_TRACE(text);
+        const std::string problem = problem_of(claude, {"models.main." + text});
+        EXPECT_NE(problem.find(expected), std::string::npos) << problem;
+        EXPECT_TRUE(load(claude, {"models.main." + text, "models.main.model=claude-opus-4-6"}));
+    }
+    EXPECT_TRUE(load(claude, {"models.main.temperature=0.5", "models.main.drop=[\"temperature\"]"})
+    );
+}
+
+TEST(Config, RefusesKeysOfAnotherDialect) {
+    EXPECT_NE(
+        problem_of(claude, {"models.main.variant=gemini"}).find("only for provider = \"openai\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"models.main.prompt_cache=off"})
+            .find("only for provider = \"anthropic\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(claude, {"models.main.drop=[\"colour\"]"})
+            .find("no setting that can be dropped"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(claude, {"models.main.betas=[\"a,b\"]"}).find("must be names"), std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(
+            claude, {"models.main.thinking=between_tools", "models.main.thinking_display=updates",
+                     "models.main.model=claude-sonnet-5-5"}
+        )
+            .find("needs thinking"),
+        std::string::npos
     );
 }
 
@@ -814,6 +896,20 @@ TEST_F(ConfigSecret, EveryKeyThatCanBePrintedIsDescribed) {
     }
     EXPECT_EQ(tables.size(), 7U);
     EXPECT_GT(keys, 100);
+}
+
+TEST(Config, EveryKeyOfTheMessagesDialectIsDescribed) {
+    std::istringstream printed(print_config(load(claude).value()));
+    std::string line;
+    while (std::getline(printed, line) && line.find("[models.main]") == std::string::npos) {
+    }
+    int keys = 0;
+    for (; std::getline(printed, line) && line.find(" = ") != std::string::npos; ++keys) {
+        line.erase(0, line.find_first_not_of(' '));
+        const std::string key = line.substr(0, line.find(" = "));
+        EXPECT_NE(described("[models.NAME]").find("`" + key + "`"), std::string::npos) << key;
+    }
+    EXPECT_GT(keys, 10);
 }
 
 TEST(Config, ChecksToolNamesAndSchemas) {
