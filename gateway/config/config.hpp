@@ -191,6 +191,7 @@ struct model_config {
     // These are for the Messages dialect; see runner::anthropic_settings.
     runner::anthropic_thinking thinking = runner::anthropic_thinking::model_default;
     runner::anthropic_display thinking_display = runner::anthropic_display::model_default;
+    runner::anthropic_mismatch thinking_mismatch = runner::anthropic_mismatch::model_default;
     runner::anthropic_cache prompt_cache = runner::anthropic_cache::five_minutes;
     bool eager_input = true;
     std::vector<std::string> betas;

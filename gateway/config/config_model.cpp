@@ -160,6 +160,13 @@ void describe_anthropic(config_table& table, model_config& model) {
          {"omitted", display::omitted},
          {"updates", display::updates}}
     );
+    using mismatch = runner::anthropic_mismatch;
+    table.choice(
+        "thinking_mismatch", model.thinking_mismatch,
+        {{"default", mismatch::model_default},
+         {"drop", mismatch::drop},
+         {"refuse", mismatch::refuse}}
+    );
     using cache = runner::anthropic_cache;
     table.choice(
         "prompt_cache", model.prompt_cache,
@@ -212,6 +219,7 @@ runner::anthropic_settings anthropic_settings_of(const model_config& model) {
     settings.file_sources = model.file_sources;
     settings.thinking = model.thinking;
     settings.display = model.thinking_display;
+    settings.mismatch = model.thinking_mismatch;
     settings.cache = model.prompt_cache;
     settings.eager_input = model.eager_input;
     settings.betas = model.betas;
@@ -242,7 +250,9 @@ void describe_model(config_table& table, model_config& model) {
         check_refusals(table, model);
     } else if (!table.is_printed()) {
         refuse_keys(
-            table, {"thinking", "thinking_display", "prompt_cache", "eager_input", "betas", "drop"},
+            table,
+            {"thinking", "thinking_display", "thinking_mismatch", "prompt_cache", "eager_input",
+             "betas", "drop"},
             "anthropic"
         );
     }

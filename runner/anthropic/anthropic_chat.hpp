@@ -27,7 +27,14 @@ enum class anthropic_display {
     model_default, ///< The member is not sent. The models of 2026 then show nothing.
     summarized,
     omitted,
-    updates, ///< Only what the model says between calls. The server may demand a beta header.
+    updates, ///< Only what the model says between calls.
+};
+
+/// What the server does with thoughts that go back after something before them has changed.
+enum class anthropic_mismatch {
+    model_default, ///< Drops them if the model is known to check, and is named as Anthropic does.
+    drop,          ///< Leaves them out. The member `thinking.block_binding` asks for it.
+    refuse,        ///< Answers 400, which is its own default.
 };
 
 /// How long the server's prompt cache keeps what a request marks.
@@ -41,10 +48,11 @@ struct anthropic_settings {
     bool file_sources = false;                       ///< Pass on `file` handles.
     anthropic_thinking thinking = anthropic_thinking::model_default;
     anthropic_display display = anthropic_display::model_default;
+    anthropic_mismatch mismatch = anthropic_mismatch::model_default;
     anthropic_cache cache = anthropic_cache::five_minutes;
     /// Ask for the arguments of calls as the model writes them, before they are valid JSON.
     bool eager_input = true;
-    std::vector<std::string> betas; ///< Names in the header `anthropic-beta`.
+    std::vector<std::string> betas; ///< Names for the header `anthropic-beta`.
     /// Settings that are never sent, whoever gave them: names of anthropic_setting_names.
     std::vector<std::string> drop;
     /// Is told of each setting of a request that is left out because the model would refuse it
@@ -69,6 +77,11 @@ inline constexpr std::int64_t anthropic_output_tokens = 32'000;
 /// empty_message_text.
 [[nodiscard]] std::string
 write_anthropic_request(const model_request& request, const anthropic_settings& settings);
+
+/// The value of the header `anthropic-beta`: the configured names and those that members of the
+/// body need. May be empty.
+[[nodiscard]] std::string
+anthropic_betas(const model_request& request, const anthropic_settings& settings);
 
 /// Decodes a streamed answer of the Messages dialect (bytes of an SSE body, cut anywhere) into a
 /// model_sink. Also accepts the whole JSON message of a server that ignores `stream`. Accepts the

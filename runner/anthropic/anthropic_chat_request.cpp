@@ -14,6 +14,7 @@
 #include <charconv>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace agui::runner {
 
@@ -47,6 +48,52 @@ std::string_view name_of(anthropic_display display) noexcept {
     return {};
 }
 
+bool is_dropped(const anthropic_settings& settings, std::string_view setting) {
+    return std::ranges::find(settings.drop, setting) != settings.drop.end();
+}
+
+/// True for the effort "none" of other dialects.
+bool wants_no_thinking(const model_request& request, const anthropic_settings& settings) {
+    return request.parameters.reasoning_effort == "none" &&
+           !is_dropped(settings, "reasoning_effort");
+}
+
+/// The member `thinking` of a request.
+struct thinking_choice {
+    anthropic_thinking kind = anthropic_thinking::model_default; ///< Without a member, if default.
+    anthropic_display display = anthropic_display::model_default;
+    bool drops_mismatches = false;
+    std::string_view refused; ///< The setting that is left out; may be empty.
+};
+
+thinking_choice choose_thinking(
+    const model_request& request, const anthropic_settings& settings, const anthropic_rules& rules
+) {
+    thinking_choice choice;
+    if (is_dropped(settings, "thinking") || settings.extra_body.contains("thinking")) {
+        return choice;
+    }
+    const bool off = wants_no_thinking(request, settings);
+    choice.kind = off ? anthropic_thinking::disabled : settings.thinking;
+    if (choice.kind == anthropic_thinking::disabled && !rules.no_thinking) {
+        choice.refused = off ? "reasoning_effort" : "thinking";
+        choice.kind = rules.between_tools ? anthropic_thinking::between_tools
+                                          : anthropic_thinking::model_default;
+    }
+    // Only the type `adaptive` has the other members.
+    if (choice.kind == anthropic_thinking::model_default ||
+        choice.kind == anthropic_thinking::adaptive) {
+        choice.display = settings.display;
+        choice.drops_mismatches =
+            settings.mismatch == anthropic_mismatch::drop ||
+            (settings.mismatch == anthropic_mismatch::model_default && rules.checks_thoughts);
+        if (choice.display != anthropic_display::model_default || choice.drops_mismatches) {
+            choice.kind = anthropic_thinking::adaptive;
+        }
+    }
+    return choice;
+}
+
 class request_writer {
 public:
     request_writer(const model_request& request, const anthropic_settings& settings)
@@ -56,7 +103,9 @@ public:
 
 private:
     bool member(std::string_view name);
-    [[nodiscard]] bool is_dropped(std::string_view setting) const;
+    [[nodiscard]] bool is_dropped(std::string_view setting) const {
+        return runner::is_dropped(settings_, setting);
+    }
     void leave_out(std::string_view setting) const;
     void thinking();
     void output_config();
@@ -72,9 +121,6 @@ private:
     const tool_names names_{request_.tools};
     std::string out_ = "{";
     bool first_member_ = true;
-    /// The effort "none" of other dialects.
-    const bool wants_no_thinking_ =
-        given_.reasoning_effort == "none" && !is_dropped("reasoning_effort");
 };
 
 /// Begins a top-level member. Returns false if `extra_body` replaces it or, with null, removes it.
@@ -89,10 +135,6 @@ bool request_writer::member(std::string_view name) {
     append_json_string(out_, name);
     out_.push_back(':');
     return true;
-}
-
-bool request_writer::is_dropped(std::string_view setting) const {
-    return std::ranges::find(settings_.drop, setting) != settings_.drop.end();
 }
 
 void request_writer::leave_out(std::string_view setting) const {
@@ -130,32 +172,17 @@ std::string request_writer::write() {
 }
 
 void request_writer::thinking() {
-    if (is_dropped("thinking")) {
+    const thinking_choice choice = choose_thinking(request_, settings_, rules_);
+    if (!choice.refused.empty()) {
+        leave_out(choice.refused);
+    }
+    if (choice.kind == anthropic_thinking::model_default || !member("thinking")) {
         return;
     }
-    anthropic_thinking kind = settings_.thinking;
-    if (wants_no_thinking_) {
-        kind = anthropic_thinking::disabled;
-    }
-    if (kind == anthropic_thinking::disabled && !rules_.no_thinking) {
-        leave_out(wants_no_thinking_ ? "reasoning_effort" : "thinking");
-        kind = rules_.between_tools ? anthropic_thinking::between_tools
-                                    : anthropic_thinking::model_default;
-    }
-    const std::string_view display = name_of(settings_.display);
-    if (kind == anthropic_thinking::model_default && !display.empty()) {
-        kind = anthropic_thinking::adaptive; // The only type with this member.
-    }
-    if (kind == anthropic_thinking::model_default || !member("thinking")) {
-        return;
-    }
-    switch (kind) {
+    switch (choice.kind) {
     case anthropic_thinking::model_default:
     case anthropic_thinking::adaptive:
         out_.append(R"({"type":"adaptive")");
-        if (!display.empty()) {
-            out_.append(R"(,"display":")").append(display).append("\"");
-        }
         break;
     case anthropic_thinking::between_tools:
         out_.append(R"({"type":"between_tools")");
@@ -164,12 +191,18 @@ void request_writer::thinking() {
         out_.append(R"({"type":"disabled")");
         break;
     }
+    if (const std::string_view display = name_of(choice.display); !display.empty()) {
+        out_.append(R"(,"display":")").append(display).append("\"");
+    }
+    if (choice.drops_mismatches) {
+        out_.append(R"(,"block_binding":{"prefix_mismatch_behavior":"drop_block"})");
+    }
     out_.push_back('}');
 }
 
 void request_writer::output_config() {
-    const bool has_effort =
-        given_.reasoning_effort && !wants_no_thinking_ && !is_dropped("reasoning_effort");
+    const bool has_effort = given_.reasoning_effort && !is_dropped("reasoning_effort") &&
+                            !wants_no_thinking(request_, settings_);
     const bool has_schema = !request_.answer_schema.empty();
     if ((!has_effort && !has_schema) || !member("output_config")) {
         return;
@@ -296,6 +329,25 @@ void request_writer::tools() {
 std::string
 write_anthropic_request(const model_request& request, const anthropic_settings& settings) {
     return request_writer(request, settings).write();
+}
+
+std::string anthropic_betas(const model_request& request, const anthropic_settings& settings) {
+    const thinking_choice thinking =
+        choose_thinking(request, settings, anthropic_rules_of(request.parameters.model));
+    std::vector<std::string_view> names(settings.betas.begin(), settings.betas.end());
+    if (thinking.drops_mismatches) {
+        names.emplace_back("thinking-binding-controls-2026-08-01");
+    }
+    if (thinking.display == anthropic_display::updates) {
+        names.emplace_back("thinking-display-updates-2026-08-18");
+    }
+    std::string value;
+    for (auto each = names.begin(); each != names.end(); ++each) {
+        if (std::find(names.begin(), each, *each) == each) {
+            value.append(value.empty() ? "" : ",").append(*each);
+        }
+    }
+    return value;
 }
 
 } // namespace agui::runner

@@ -11,19 +11,15 @@ constexpr const char* api_version = "2023-06-01";
 
 class anthropic_dialect final : public model_dialect {
 public:
-    explicit anthropic_dialect(anthropic_settings settings) : settings_(std::move(settings)) {
-        for (const std::string& each : settings_.betas) {
-            betas_.append(betas_.empty() ? "" : ",").append(each);
-        }
-    }
+    explicit anthropic_dialect(anthropic_settings settings) : settings_(std::move(settings)) {}
 
     [[nodiscard]] transport_request write_request(const model_request& call) const override {
         transport_request request;
         request.target = "/v1/messages";
         request.headers.emplace_back("Accept", "text/event-stream");
         request.headers.emplace_back("anthropic-version", api_version);
-        if (!betas_.empty()) {
-            request.headers.emplace_back("anthropic-beta", betas_);
+        if (std::string betas = anthropic_betas(call, settings_); !betas.empty()) {
+            request.headers.emplace_back("anthropic-beta", std::move(betas));
         }
         request.body = write_anthropic_request(call, settings_);
         return request;
@@ -41,7 +37,6 @@ public:
 
 private:
     const anthropic_settings settings_;
-    std::string betas_;
 };
 
 } // namespace

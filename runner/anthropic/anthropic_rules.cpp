@@ -22,7 +22,11 @@ struct refusing_model {
 constexpr std::array refusing_models = {
     refusing_model{
         "claude-opus-5-5",
-        {.sampling = false, .thinking_budget = false, .no_thinking = false, .forced_choice = false}
+        {.sampling = false,
+         .thinking_budget = false,
+         .no_thinking = false,
+         .forced_choice = false,
+         .checks_thoughts = true}
     },
     refusing_model{
         "claude-sonnet-5-5",
@@ -30,10 +34,13 @@ constexpr std::array refusing_models = {
          .thinking_budget = false,
          .no_thinking = false,
          .between_tools = true,
-         .forced_choice = false}
+         .forced_choice = false,
+         .checks_thoughts = true}
     },
-    refusing_model{"claude-haiku-5-5", {.sampling = false, .thinking_budget = false}},
-    refusing_model{"claude-fable-5-1", {.forced_choice = false}},
+    refusing_model{
+        "claude-haiku-5-5", {.sampling = false, .thinking_budget = false, .checks_thoughts = true}
+    },
+    refusing_model{"claude-fable-5-1", {.forced_choice = false, .checks_thoughts = true}},
 };
 
 /// The name as Anthropic itself writes it, without the prefix of another platform.
@@ -91,6 +98,7 @@ anthropic_rules anthropic_rules_of(std::string_view model) {
             rules = each.rules;
         }
     }
+    rules.checks_thoughts = rules.checks_thoughts && name.size() == model.size();
     rules.system_messages = takes_system_messages(name);
     return rules;
 }

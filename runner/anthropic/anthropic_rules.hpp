@@ -18,6 +18,9 @@ struct anthropic_rules {
     bool between_tools = false;   ///< Where no_thinking is false: `between_tools` in its place.
     bool forced_choice = true;    ///< tool_choice that forces a call.
     bool system_messages = false; ///< System messages in the middle of a conversation.
+    /// Checks that nothing before a thought has changed. False under the names of other platforms,
+    /// which may not know the control for it.
+    bool checks_thoughts = false;
 };
 
 /// The rules of a model; the defaults for a model that is not known. Ids of other platforms hold

@@ -477,6 +477,7 @@ TEST(Config, ReadsAModelOfTheMessagesDialect) {
 
     const config all = load(std::string(claude) + R"(thinking = "adaptive"
 thinking_display = "summarized"
+thinking_mismatch = "refuse"
 prompt_cache = "1h"
 eager_input = false
 betas = ["a-2026", "b"]
@@ -487,6 +488,7 @@ temperature = 0.5
     const runner::anthropic_settings settings = anthropic_settings_of(all.models.at(0));
     EXPECT_EQ(settings.thinking, runner::anthropic_thinking::adaptive);
     EXPECT_EQ(settings.display, runner::anthropic_display::summarized);
+    EXPECT_EQ(settings.mismatch, runner::anthropic_mismatch::refuse);
     EXPECT_EQ(settings.cache, runner::anthropic_cache::one_hour);
     EXPECT_FALSE(settings.eager_input);
     EXPECT_EQ(settings.betas, (std::vector<std::string>{"a-2026", "b"}));

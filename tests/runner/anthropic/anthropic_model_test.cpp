@@ -105,7 +105,7 @@ TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
         requests.at(0).headers,
         ::testing::ElementsAre(
             header{"Accept", "text/event-stream"}, header{"anthropic-version", "2023-06-01"},
-            header{"anthropic-beta", "a-1,b-2"}
+            header{"anthropic-beta", "a-1,b-2,thinking-binding-controls-2026-08-01"}
         )
     );
 }

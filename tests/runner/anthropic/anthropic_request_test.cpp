@@ -60,6 +60,7 @@ protected:
         request.parameters.model = "claude-opus-5-5";
         request.provider = "claude";
         settings.cache = anthropic_cache::off;
+        settings.mismatch = anthropic_mismatch::refuse;
         settings.on_left_out = [this](std::string_view model, std::string_view setting) {
             left_out.push_back(std::string(model) + " " + std::string(setting));
         };
@@ -535,6 +536,40 @@ TEST_F(AnthropicRequest, LeavesOutWhatTheModelRefuses) {
     EXPECT_EQ(member("thinking"), R"({"type":"disabled"})");
     EXPECT_EQ(member("output_config"), "");
     EXPECT_EQ(member("tool_choice"), R"({"type":"tool","name":"f"})");
+}
+
+TEST_F(AnthropicRequest, AsksTheServerToLeaveOutThoughtsWhoseConversationChanged) {
+    settings.mismatch = anthropic_mismatch::model_default;
+    const std::string dropping =
+        R"({"type":"adaptive","block_binding":{"prefix_mismatch_behavior":"drop_block"}})";
+    const std::string beta = "thinking-binding-controls-2026-08-01";
+
+    EXPECT_EQ(member("thinking"), dropping);
+    EXPECT_EQ(anthropic_betas(request, settings), beta);
+    for (const std::string model :
+         {"claude-opus-4-8", "us.anthropic.claude-opus-5-5-v1:0", "anthropic/claude-opus-5.5"}) {
+        SCOPED_TRACE(model);
+        request.parameters.model = model;
+        EXPECT_EQ(member("thinking"), "");
+        EXPECT_EQ(anthropic_betas(request, settings), "");
+    }
+    settings.mismatch = anthropic_mismatch::drop;
+    EXPECT_EQ(member("thinking"), dropping);
+    settings.betas = {"b", beta, "b"};
+    EXPECT_EQ(anthropic_betas(request, settings), "b," + beta);
+    settings.thinking = anthropic_thinking::disabled;
+    request.parameters.model = "claude-opus-4-8";
+    EXPECT_EQ(member("thinking"), R"({"type":"disabled"})");
+}
+
+TEST_F(AnthropicRequest, NamesTheBetaOfUpdates) {
+    settings.display = anthropic_display::updates;
+
+    EXPECT_EQ(member("thinking"), R"({"type":"adaptive","display":"updates"})");
+    EXPECT_EQ(anthropic_betas(request, settings), "thinking-display-updates-2026-08-18");
+    settings.extra_body = {{"thinking", {{"type", "adaptive"}}}};
+    EXPECT_EQ(member("thinking"), R"({"type":"adaptive"})");
+    EXPECT_EQ(anthropic_betas(request, settings), "");
 }
 
 TEST_F(AnthropicRequest, ChoosesTools) {
