@@ -2,14 +2,16 @@
 
 #include "runner/chat/chat_loop_with_tools.hpp"
 #include "runner/http/scripted_transport.hpp"
+#include "runner/openai/openai_model.hpp"
 #include "tests/runner/anthropic/anthropic_answer_case.hpp"
 #include "tests/runner/anthropic/strict_claude.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -110,6 +112,50 @@ TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
     );
 }
 
+// The thoughts stay stored while another model is asked, which gets none of them.
+TEST_F(AnthropicModel, GetsThemBackAfterAnotherModelHasAnswered) {
+    const chat_result first = chat(answering({thoughtful_call, done}), {user("Hi")});
+    ASSERT_TRUE(first);
+    std::vector<session::message> messages = first->messages;
+    messages.push_back(user("Once more."));
+    const std::string call_of_other =
+        R"(data: {"choices":[{"delta":{"reasoning_content":"Well.","tool_calls":[{"index":0,)"
+        R"("id":"functions.look:0","function":{"name":"look","arguments":"{\"a\":2}"}}]}}]})"
+        "\n\n"
+        R"(data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]})"
+        "\n\ndata: [DONE]\n\n";
+    const std::string end_of_other =
+        R"(data: {"choices":[{"delta":{"content":"Twice."},"finish_reason":"stop"}]})"
+        "\n\ndata: [DONE]\n\n";
+    std::vector<scripted_answer> answers(2);
+    answers[0].body = call_of_other;
+    answers[1].body = end_of_other;
+    std::vector<std::string> asked;
+    const chat_result second = chat(
+        openai_model(
+            {.url = "http://127.0.0.1:1",
+             .model = "other",
+             .client = make_scripted_client(
+                 answers, [&](const transport_request& request) { asked.push_back(request.body); }
+             )}
+        ),
+        messages
+    );
+    ASSERT_TRUE(second) << second.error().text();
+    EXPECT_THAT(asked.at(0), Not(HasSubstr("c2ln")));
+    messages = second->messages;
+    messages.push_back(user("Back again."));
+    requests.clear();
+
+    (void)chat(answering({done}), messages);
+
+    const std::string& body = requests.at(0).body;
+    EXPECT_THAT(body, HasSubstr(R"("signature":"c2ln")"));
+    EXPECT_THAT(body, Not(HasSubstr("Well.")));
+    EXPECT_THAT(body, Not(HasSubstr("functions.look")));
+    EXPECT_THAT(body, HasSubstr(R"("name":"look","input":{"a":2})"));
+}
+
 TEST_F(AnthropicModel, WhoseAnswerWasCutGetsNoThoughtsOfItBack) {
     const std::string cut = thoughtful_call.substr(0, thoughtful_call.size() - 300);
     const chat_result failed = chat(answering({cut}), {user("Hi")});
@@ -197,7 +243,6 @@ TEST_F(AnthropicModel, IsNeverRefusedByAStrictServer) {
         SCOPED_TRACE(seed);
         strict_claude server(seed);
         anthropic_model_settings settings{.url = "http://127.0.0.1:1", .model = "claude-opus-5-5"};
-        settings.dialect.cache = anthropic_cache::off;
         settings.client = make_scripted_client([&](const transport_request& asked) {
             return std::optional(server.answer(asked));
         });

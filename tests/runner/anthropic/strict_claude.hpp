@@ -29,8 +29,11 @@ public:
     explicit strict_claude(std::uint64_t seed) : state_(seed * 2 + 1) {}
 
     runner::scripted_answer answer(const runner::transport_request& request) {
-        const boost::json::value body = boost::json::parse(request.body);
-        if (const std::string wrong = check(body); !wrong.empty()) {
+        std::size_t marks = 0;
+        const std::string text = without_marks(request.body, marks);
+        const boost::json::value body = boost::json::parse(text);
+        const std::string wrong = marks > 4 ? "too many marks for the cache" : check(body);
+        if (!wrong.empty()) {
             refusals.push_back(wrong + "\n" + request.body);
             runner::scripted_answer refusal;
             refusal.status = 400;
@@ -39,8 +42,8 @@ public:
         }
         ++requests;
         // The end of the list of messages and of the last message.
-        const std::string begin = request.body.substr(0, request.body.size() - 4);
-        repeated += request.body.starts_with(former_) ? former_.size() : 0;
+        const std::string begin = text.substr(0, text.size() - 4);
+        repeated += text.starts_with(former_) ? former_.size() : 0;
         all_former += former_.size();
         former_ = begin;
         runner::scripted_answer made;
@@ -65,6 +68,15 @@ private:
         state_ ^= state_ >> 7U;
         state_ ^= state_ << 17U;
         return state_ % limit;
+    }
+
+    /// The marks of the prompt cache move, and are no part of what the model reads.
+    static std::string without_marks(std::string text, std::size_t& count) {
+        const std::string mark = R"(,"cache_control":{"type":"ephemeral"})";
+        for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++count) {
+            text.erase(at, mark.size());
+        }
+        return text;
     }
 
     /// Everything in front of the message of that index.
