@@ -1,11 +1,13 @@
 #include "runner/anthropic/anthropic_chat.hpp"
 
+#include "runner/base/utf8.hpp"
 #include "tests/runner/anthropic/anthropic_answer_case.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -712,6 +714,79 @@ TEST(AnthropicDecoder, EndsAnAnswerThatNeverStops) {
         describe_answer(outcome_of(many_changes)),
         "unavailable 0: the answer changes between text and reasoning too often"
     );
+}
+
+/// Numbers that look random but are the same in each run.
+class numbers {
+public:
+    explicit numbers(std::uint64_t seed) : state_(seed * 2 + 1) {}
+    std::size_t below(std::size_t limit) {
+        state_ ^= state_ << 13U;
+        state_ ^= state_ >> 7U;
+        state_ ^= state_ << 17U;
+        return static_cast<std::size_t>(state_ % limit);
+    }
+
+private:
+    std::uint64_t state_;
+};
+
+// No server sends these, but none must end the process or make a call of half of its arguments.
+TEST(AnthropicDecoder, SurvivesEventsInAnyOrderWithAnyByteChanged) {
+    const std::vector<std::string> events = {
+        message_start(),
+        ping,
+        text_start(0),
+        text_delta(0, "a"),
+        text_delta(1, R"(\ud83d)"),
+        thinking_start(1),
+        thinking_delta(1, R"(\ude00)"),
+        signature_delta(1, "s"),
+        call_start(2, "a", "f"),
+        call_start(0, "b", "g"),
+        json_delta(2, R"({\"x\":)"),
+        json_delta(2, R"(\"\\ud83d\"})"),
+        json_delta(0, "{}"),
+        block_start(3, R"({"type":"server_tool_use","id":"s","input":{}})"),
+        json_delta(3, R"({\"q\":1})"),
+        block_delta(1, "other_delta", "x", "y"),
+        block_stop(0),
+        block_stop(1),
+        block_stop(2),
+        block_stop(3),
+        message_delta("tool_use"),
+        message_delta("end_turn"),
+        message_delta("max_tokens"),
+        message_stop,
+        event("error", R"("error":{"type":"api_error","message":"m"})"),
+        R"(data: {"type":"message","content":[{"type":"text","text":"w"}],"stop_reason":null})"
+        "\n\n",
+    };
+    std::size_t complete = 0;
+    for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+        numbers random(seed);
+        std::string body;
+        for (std::size_t count = random.below(20); count > 0; --count) {
+            body += events[random.below(events.size())];
+        }
+        if (!body.empty() && random.below(3) == 0) {
+            body[random.below(body.size())] = static_cast<char>(random.below(256));
+        }
+        const std::size_t half = body.empty() ? 0 : random.below(body.size());
+        const std::string_view text = body;
+        const decoded result = decode({text.substr(0, half), text.substr(half)});
+
+        ASSERT_FALSE(result.contract_broken) << body;
+        ASSERT_FALSE(result.outcome.empty());
+        complete += result.outcome == "stop" || result.outcome == "tool_calls" ? 1 : 0;
+        for (const std::string& line : result.lines) {
+            ASSERT_TRUE(is_utf8(line)) << line;
+        }
+        for (const auto& [call, arguments] : ended_calls(result.lines)) {
+            ASSERT_TRUE(arguments.starts_with('{') && arguments.ends_with('}')) << body;
+        }
+    }
+    EXPECT_GT(complete, 1000U);
 }
 
 } // namespace
