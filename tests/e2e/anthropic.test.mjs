@@ -1,0 +1,89 @@
+// Conversations with a model server that speaks Anthropic's Messages, as strictly as Claude.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Claude } from './support/claude.mjs';
+import { Gateway, stopAll } from './support/gateway.mjs';
+import { parseStream } from './support/streams.mjs';
+
+const paint = {
+    name: 'paint.wall', // Not a name that the dialect allows.
+    description: 'Paints.',
+    parameters: { type: 'object', properties: { color: { type: 'string' } }, required: ['color'] },
+};
+
+describe('a model that speaks Messages', () => {
+    let claude;
+    let gateway;
+    let runs = 0;
+
+    before(async () => {
+        claude = await Claude.start();
+        gateway = await Gateway.start({
+            model: claude,
+            config: {
+                model: {
+                    provider: 'anthropic', base_url: claude.url, model: 'claude-opus-5-5', api_key_env: 'E2E_CLAUDE_KEY',
+                    thinking_display: 'summarized',
+                },
+                agent: { overridable: ['temperature'] },
+            },
+            env: { E2E_CLAUDE_KEY: 'sk-ant-test-key-of-e2e' },
+        });
+    });
+    after(() => stopAll(gateway, claude));
+
+    async function run(threadId, message, members = {}) {
+        const response = await fetch(gateway.url, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({
+                threadId, runId: `run-${++runs}`, protocolVersion: '1.1', messages: [{ id: `m-${runs}`, ...message }], tools: [paint],
+                ...members,
+            }),
+        });
+        assert.equal(response.status, 200);
+        const events = parseStream(await response.text()).map(({ event }) => event);
+        assert.equal(events.at(-1).type, 'RUN_FINISHED', JSON.stringify(events.at(-1)));
+        return events;
+    }
+
+    const user = (content) => ({ role: 'user', content });
+
+    it('gets its thoughts back after a hand-off and a killed process', async () => {
+        const first = await run('t1', user('please paint'));
+        const started = first.find(({ type }) => type === 'TOOL_CALL_START');
+        assert.equal(started.toolCallName, 'paint.wall');
+        assert.equal(first.filter(({ type }) => type === 'TOOL_CALL_ARGS').map(({ delta }) => delta).join(''), '{"color": "blue"}');
+        await gateway.end('SIGKILL');
+        await gateway.launch();
+        const second = await run('t1', { role: 'tool', toolCallId: started.toolCallId, content: '{"ok":true}' });
+        assert.equal(second.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta).join(''), 'It is done.');
+        const third = await run('t1', user('thanks'));
+
+        assert.deepEqual(claude.refusals, []);
+        assert.equal(claude.returned, 1 + 2);
+        assert.equal(claude.dropped, 0);
+        assert.deepEqual(claude.requests.at(-1).messages[1].content.map(({ type }) => type), ['thinking', 'tool_use']);
+        const { usage } = third.at(-1);
+        assert.equal(usage[0].inputTokens, 15);
+        assert.ok(!JSON.stringify([first, second, third]).includes('c2ln'), 'a client saw a signature');
+    });
+
+    it('goes on where the context of the application changes', async () => {
+        const context = (value) => ({ context: [{ description: 'cart', value }] });
+        await run('t2', user('hello'), context('3 items'));
+        const dropped = claude.dropped;
+        await run('t2', user('and now?'), context('4 items'));
+
+        assert.deepEqual(claude.refusals, []);
+        assert.equal(claude.dropped, dropped + 1);
+    });
+
+    it('is not asked with a setting that it refuses', async () => {
+        await run('t3', user('hello'), { forwardedProps: { temperature: 0.3 } });
+
+        assert.deepEqual(claude.refusals, []);
+        assert.match(gateway.log, /left out because the model refuses it model=main setting=temperature/);
+    });
+});
