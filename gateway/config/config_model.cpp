@@ -3,6 +3,7 @@
 #include "gateway/config/config_values.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/openai/tagged_thoughts.hpp"
+#include "session/base/ascii.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -188,6 +189,11 @@ void describe_anthropic(config_table& table, model_config& model) {
 
 /// A setting that the model refuses would end each of its runs.
 void check_refusals(config_table& table, const model_config& model) {
+    for (const auto& [name, value] : model.headers) {
+        if (to_lower(name) == "anthropic-beta") { // It would replace the names that members need.
+            table.problem("headers", "the names of anthropic-beta belong to the key betas");
+        }
+    }
     if (model.thinking_display != runner::anthropic_display::model_default &&
         model.thinking != runner::anthropic_thinking::model_default &&
         model.thinking != runner::anthropic_thinking::adaptive) {

@@ -503,13 +503,17 @@ TEST(Config, RefusesWhatTheModelRefuses) {
         {"temperature=0.5", "models.main.temperature: \"claude-opus-5-5\" refuses any temperature"},
         {"tool_choice=required", "models.main.tool_choice: \"claude-opus-5-5\" refuses"},
         {"thinking=disabled", "models.main.thinking: \"claude-opus-5-5\" refuses \"disabled\""},
+        {"headers.Anthropic-Beta=x", "models.main.headers: the names of anthropic-beta"},
         {"extra_body.top_k=3", "models.main.extra_body: \"claude-opus-5-5\" refuses top_k"},
     };
     for (const auto& [text, expected] : cases) {
         SCOPED_TRACE(text);
         const std::string problem = problem_of(claude, {"models.main." + text});
         EXPECT_NE(problem.find(expected), std::string::npos) << problem;
-        EXPECT_TRUE(load(claude, {"models.main." + text, "models.main.model=claude-opus-4-6"}));
+        EXPECT_EQ(
+            load(claude, {"models.main." + text, "models.main.model=claude-opus-4-6"}).has_value(),
+            text.find("Beta") == std::string::npos
+        );
     }
     EXPECT_TRUE(load(claude, {"models.main.temperature=0.5", "models.main.drop=[\"temperature\"]"})
     );
