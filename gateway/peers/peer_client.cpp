@@ -210,7 +210,7 @@ peer_client::pass(std::int64_t gateway, client_request request) {
         (void)silent.request(runner::stop_reason::cancelled);
     });
     bool is_sent = false;
-    const auto answered = co_await silent.run(runner::with_deadline(
+    auto answered = co_await silent.run(runner::with_deadline(
         ask_to_answer(*to, std::move(message), time, is_sent),
         std::chrono::steady_clock::now() + time
     ));
@@ -250,7 +250,8 @@ asio::awaitable<result<peer_door::stopped_everywhere>> peer_client::stop_everywh
         gathered->owner_under_way = gathered->owner_under_way || is_owner;
         asio::co_spawn(
             executor, stop_at(std::move(to), write_peer_request(what), stop_time),
-            [gathered, is_owner](const std::exception_ptr& thrown, result<stopped_here> met) {
+            [gathered,
+             is_owner](const std::exception_ptr& thrown, const result<stopped_here>& met) {
                 gathered->add(is_owner, thrown, met);
             }
         );
