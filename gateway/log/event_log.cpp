@@ -86,7 +86,7 @@ void event_log::flush() {
     }
     pass_failpoint("log.flush");
     const std::uint64_t last = own().events.size();
-    // What the store gets a moment after it has failed is lost like the rest.
+    // The store loses entries that it is given just after it has failed, like the earlier ones.
     if (takes_no_more() || failed_.load(relaxed) || writing_.staged_from > last) {
         return;
     }

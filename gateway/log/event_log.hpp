@@ -275,8 +275,8 @@ private:
     bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
     log_readers readers_ AGUI_GUARDED_BY(mutex_);
     std::function<void()> on_failure_ AGUI_GUARDED_BY(mutex_);
-    // What the store has reported: changed with mutex_ held, once and for all or upwards only. The
-    // writer reads it without a lock, because a report may come a moment after any lock as well.
+    // The store's reports. They change with mutex_ held: failed_ once, durable_ only upwards. The
+    // writer reads them without a lock, because a report may also come just after it unlocks.
     std::atomic<std::uint64_t> durable_{0}; ///< The last sequence reported as durable.
     std::atomic<bool> failed_{false};
 };

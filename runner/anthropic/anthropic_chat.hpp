@@ -30,7 +30,7 @@ enum class anthropic_display {
     updates, ///< Only what the model says between calls.
 };
 
-/// What the server does with thoughts that go back after something before them has changed.
+/// How the server treats thoughts that are sent back after something before them was changed.
 enum class anthropic_mismatch {
     model_default, ///< Drops them if the model is known to check, and is named as Anthropic does.
     drop,          ///< Leaves them out. The member `thinking.block_binding` asks for it.

@@ -39,7 +39,8 @@ protected:
         };
     }
 
-    /// What the server has left: `model|status|request_id|body`, and "no time" for one without it.
+    /// The attempts in the server's store: `model|status|request_id|body`, and "no time" if one has
+    /// none.
     std::vector<std::string> kept() {
         server.reset();
         session::database db(settings.session.sqlite_path);
