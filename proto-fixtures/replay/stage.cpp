@@ -76,7 +76,7 @@ stage::stage(const fixture_settings& settings)
             return script_.answer(request);
         };
     };
-    providers_ = gateway::make_providers(config_, options);
+    providers_ = gateway::make_providers(config_, options, log_);
 }
 
 stage::~stage() = default;

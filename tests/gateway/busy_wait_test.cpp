@@ -3,6 +3,7 @@
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,9 +37,7 @@ public:
     /// False: it was not passed in time.
     bool wait_for(const std::string& place) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
-            return passed_[place] > 0;
-        });
+        return changed_.wait_for(lock, patience, [&] { return passed_[place] > 0; });
     }
     int passed(const std::string& place) {
         const std::lock_guard lock(mutex_);
@@ -96,7 +95,7 @@ protected:
         auto client = std::make_unique<raw_client>(port());
         client->send(post("/agui", run_body("t", run_id)));
 #ifdef AGUI_FAILPOINTS
-        EXPECT_EQ(waits.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+        EXPECT_EQ(waits.get_future().wait_for(patience), std::future_status::ready);
 #endif
         return client;
     }
@@ -107,7 +106,7 @@ protected:
     }
 
     bool ends(std::string_view thread = "t") {
-        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto give_up = std::chrono::steady_clock::now() + patience;
         while (is_active(thread)) {
             if (std::chrono::steady_clock::now() > give_up) {
                 return false;

@@ -4,6 +4,7 @@
 #ifdef AGUI_FAILPOINTS
 
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ public:
 
     [[nodiscard]] bool wait_until_held() {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(20), [this] { return held_; });
+        return changed_.wait_for(lock, patience, [this] { return held_; });
     }
     void release() {
         const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 // shutdown.
 
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,7 +159,7 @@ TEST_P(Crowd, EveryStreamHasATerminalWhenTheServerStops) {
             streams[i] = seen + client.read_until("\r\n0\r\n\r\n");
         });
     }
-    EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(5)));
+    EXPECT_TRUE(server->wait_bounded(patience));
 
     std::size_t ended = 0;
     for (const std::string& stream : streams) {

@@ -1,4 +1,5 @@
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ protected:
 
     // What ends a run happens on its own; a run that is not ended in ten seconds is a failure.
     bool ends(const std::string& thread) {
-        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto give_up = std::chrono::steady_clock::now() + patience;
         while (is_busy(thread)) {
             if (std::chrono::steady_clock::now() > give_up) {
                 return false;

@@ -1,6 +1,7 @@
 // Who gets in while there is no room: probes always, others in the place of who needs none.
 
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 
@@ -94,7 +95,7 @@ TEST_F(Door, IsClosedToEverythingElseMeanwhile) {
     EXPECT_EQ(others.front()->read_reply().status, 200);
     others.pop_back();
     // The server notices the end of the last one in its own time.
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     int status = 503;
     while (status == 503 && std::chrono::steady_clock::now() < deadline) {
         status = ask(post("/agui", run_body("t", "r"))).status;
@@ -178,7 +179,7 @@ TEST_F(Door, HasItsRoomBackAfterACrowd) {
     }
 
     std::vector<std::unique_ptr<raw_client>> kept;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (kept.size() < 3 && std::chrono::steady_clock::now() < deadline) {
         auto client = std::make_unique<raw_client>(port());
         client->send(get("/version"));

@@ -1,4 +1,5 @@
 #include "gateway/heap_trim.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +76,7 @@ TEST(HeapTrim, ReturnsPagesBetweenPiecesInUse) {
     }
 
     // Most of 64 MB.
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (resident_bytes() + (40U << 20U) > before && std::chrono::steady_clock::now() < deadline
     ) {
         std::this_thread::yield();

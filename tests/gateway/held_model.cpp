@@ -1,4 +1,5 @@
 #include "tests/gateway/held_model.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
@@ -95,9 +96,7 @@ void held_model::forget_answers() {
 
 bool held_model::wait_for_calls(std::size_t count) {
     std::unique_lock lock(mutex_);
-    return asked_.wait_for(lock, std::chrono::seconds(10), [&] {
-        return requests_.size() >= count;
-    });
+    return asked_.wait_for(lock, patience, [&] { return requests_.size() >= count; });
 }
 
 std::size_t held_model::calls() const {

@@ -1,5 +1,6 @@
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/memory_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 
@@ -185,7 +186,7 @@ public:
     /// False after ten seconds.
     bool wait_for(int count) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return count_ >= count; });
+        return changed_.wait_for(lock, patience, [&] { return count_ >= count; });
     }
 
 private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +39,7 @@ protected:
     }
     /// Waits for what others do.
     void wait_for_memory(std::size_t least, std::size_t most) const {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto deadline = std::chrono::steady_clock::now() + patience;
         while (server->memory_used() < least || server->memory_used() > most) {
             ASSERT_LT(std::chrono::steady_clock::now(), deadline) << server->memory_used();
             std::this_thread::yield();

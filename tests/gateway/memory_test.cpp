@@ -1,5 +1,6 @@
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/memory_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 
@@ -317,9 +318,7 @@ public:
     /// False after ten seconds.
     bool wait_for(int arrivals) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
-            return arrived_ >= arrivals;
-        });
+        return changed_.wait_for(lock, patience, [&] { return arrived_ >= arrivals; });
     }
     void let_go() {
         const std::lock_guard lock(mutex_);
@@ -333,7 +332,7 @@ public:
     }
     bool wait_for(std::string_view other, int times) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+        return changed_.wait_for(lock, patience, [&] {
             return passed_[std::string(other)] >= times;
         });
     }

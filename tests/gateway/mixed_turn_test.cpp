@@ -2,6 +2,7 @@
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
@@ -55,10 +56,8 @@ public:
     /// Lets the call end that has arrived, or will.
     void open(const std::string& name) {
         std::unique_lock lock(mutex_);
-        ASSERT_TRUE(arrived_.wait_for(
-            lock, std::chrono::seconds(10), [&] { return !waiting_[name].empty(); }
-        )) << name
-           << " was not called";
+        ASSERT_TRUE(arrived_.wait_for(lock, patience, [&] { return !waiting_[name].empty(); }))
+            << name << " was not called";
         const auto gate = waiting_[name].back();
         boost::asio::post(gate->get_executor(), [gate] { gate->cancel(); });
     }
@@ -359,7 +358,7 @@ TEST_F(MixedTurn, EarlyAnswersAndAMessageKeepTheToolsOfTheTurn) {
                        {{"id", "u2"}, {"role", "user"}, {"content", "And then?"}}}}
                  })
     ));
-    ASSERT_EQ(waits.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    ASSERT_EQ(waits.get_future().wait_for(patience), std::future_status::ready);
 
     opened.open("s1");
 

@@ -1,4 +1,5 @@
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 
@@ -165,7 +166,7 @@ TEST_F(Pages, NoFreeDescriptorIsOneLine) {
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     const auto client = std::make_unique<raw_client>(port()); // Takes the last one.
 
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (lines_with("cannot accept") == 0 && std::chrono::steady_clock::now() < deadline) {
         std::this_thread::yield();
     }

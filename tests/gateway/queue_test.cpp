@@ -3,6 +3,7 @@
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/queue_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -275,7 +276,7 @@ TEST_P(Queue, AClientThatLeavesForGoodWithdrawsItsMessage) {
 
     gone->close();
     stays->close();
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto give_up = std::chrono::steady_clock::now() + patience;
     while (queued().size() > 2 && std::chrono::steady_clock::now() < give_up) {
         std::this_thread::yield();
     }
@@ -306,7 +307,7 @@ TEST_P(Queue, ARunThatSomebodyWaitsForHasNotBeenLeft) {
 #endif
     first->close();
 #ifdef AGUI_FAILPOINTS
-    ASSERT_EQ(seen.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    ASSERT_EQ(seen.get_future().wait_for(patience), std::future_status::ready);
 #endif
 
     model.answer({.text = "One"});
@@ -345,7 +346,7 @@ TEST_P(Queue, ARunWithoutWaitingClientsHasBeenLeft) {
     const auto is_active = [this] {
         return ask(get("/agui/threads/t")).body.find("activeRunId") != std::string::npos;
     };
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto give_up = std::chrono::steady_clock::now() + patience;
     while (is_active() && std::chrono::steady_clock::now() < give_up) {
         std::this_thread::yield();
     }
@@ -748,7 +749,7 @@ TEST_P(QueueMoments, AMessageWaitsAlsoForTheFirstRunOfItsThread) {
     const failpoint_hook hook([&](std::string_view place) {
         if (place == "begin.planned" && begun++ == 0) {
             begins.set_value();
-            tried.get_future().wait_for(std::chrono::seconds(10));
+            tried.get_future().wait_for(patience);
         } else if (place == "queue.store" && tries++ == 0) {
             tried.set_value();
         }
@@ -758,7 +759,7 @@ TEST_P(QueueMoments, AMessageWaitsAlsoForTheFirstRunOfItsThread) {
     EXPECT_EQ(second.read_reply().status, 200);
     raw_client first(port());
     first.send(post("/agui", body_of("r")));
-    ASSERT_EQ(begins.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    ASSERT_EQ(begins.get_future().wait_for(patience), std::future_status::ready);
 
     second.send(post("/agui", body_of("q")));
 

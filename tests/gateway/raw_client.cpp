@@ -1,6 +1,7 @@
 #include "tests/gateway/raw_client.hpp"
 
 #include "session/base/ascii.hpp"
+#include "tests/support/patience.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -22,7 +23,7 @@ raw_client::raw_client(std::uint16_t port, int receive_buffer, const char* to)
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = ::inet_addr(to);
-    const timeval limit{10, 0};
+    const timeval limit{patience.count(), 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (receive_buffer > 0) {
@@ -82,7 +83,7 @@ std::string raw_client::take_line() {
 }
 
 std::string raw_client::read_until(std::string_view text) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     std::size_t at = received_.find(text);
     while (at == std::string::npos && std::chrono::steady_clock::now() < deadline && fill()) {
         at = received_.find(text);
@@ -157,7 +158,7 @@ bool raw_client::read_slowly(std::size_t bytes, std::chrono::milliseconds pause,
 
 void raw_client::wait_for_reset() const {
     pollfd watched{socket_, 0, 0}; // POLLERR and POLLHUP are reported unasked.
-    (void)::poll(&watched, 1, 10'000);
+    (void)::poll(&watched, 1, static_cast<int>(std::chrono::milliseconds(patience).count()));
 }
 
 bool raw_client::closed_by_peer() {

@@ -22,8 +22,8 @@ struct raw_reply {
     }
 };
 
-/// A blocking connection that sends bytes exactly as told. A read that takes longer
-/// than ten seconds ends as if the peer had closed.
+/// A blocking connection that sends bytes exactly as told. A read that takes longer than a test's
+/// patience ends as if the peer had closed.
 class raw_client {
 public:
     /// `receive_buffer`: about how many unread bytes the kernel holds; 0: its default.
@@ -41,7 +41,7 @@ public:
     /// The next answer, whole. `without_body` for HEAD.
     [[nodiscard]] raw_reply read_reply(bool without_body = false);
     /// Reads raw bytes until they hold `text`. Returns them, `text` included; or all that came
-    /// before the connection ended or ten seconds had passed.
+    /// before the connection ended or patience did.
     [[nodiscard]] std::string read_until(std::string_view text);
     /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause
     /// after each; what was read is then there for read_body(). False: the peer has ended it.
@@ -50,7 +50,7 @@ public:
     void read_body(raw_reply& reply);
     /// True if the peer closes without sending another byte.
     [[nodiscard]] bool closed_by_peer();
-    /// Waits, without reading, until the peer has aborted the connection; at most ten seconds.
+    /// Waits, without reading, until the peer has aborted the connection, or until patience ends.
     void wait_for_reset() const;
     void close();
     /// Closes the sending side alone.

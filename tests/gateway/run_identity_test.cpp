@@ -4,6 +4,7 @@
 #include "session/base/failpoint.hpp"
 #include "session/store/store.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -146,7 +147,7 @@ TEST_F(RunIdentity, ARunThatCannotStartDoesNotBlockTheDrain) {
     EXPECT_THAT(ask(post("/agui", run_body("t", "r2"))).body, HasSubstr("RUN_FINISHED"));
 
     server->request_stop();
-    EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(10)));
+    EXPECT_TRUE(server->wait_bounded(patience));
 }
 
 TEST_F(RunIdentity, AFollowerIsToldThatItsRunCannotStart) {
@@ -230,7 +231,7 @@ TEST_P(EndThatThrows, KeepsNobodyWaiting) {
     EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
     EXPECT_THAT(ask(post("/agui", run_body("t", "r2"))).body, HasSubstr("RUN_FINISHED"));
     server->request_stop();
-    EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(10)));
+    EXPECT_TRUE(server->wait_bounded(patience));
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, EndThatThrows, ::testing::Values(false, true), [](const auto& of) {

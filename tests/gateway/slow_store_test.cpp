@@ -2,6 +2,7 @@
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ public:
     }
     bool wait_until_the_run_ends() {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(20), [this] { return ending_; });
+        return changed_.wait_for(lock, patience, [this] { return ending_; });
     }
     int frames_read() {
         const std::lock_guard lock(mutex_);

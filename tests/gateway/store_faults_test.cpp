@@ -3,6 +3,7 @@
 
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/session/sqlite/failing_vfs.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +54,7 @@ class StoreFaultsTest : public server_test {
 protected:
     /// The server is asked until it has found out that it can write again.
     void expect_ready_soon() {
-        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto give_up = std::chrono::steady_clock::now() + patience;
         int status = 0;
         while (status != 200 && std::chrono::steady_clock::now() < give_up) {
             status = ask(get("/readyz")).status;

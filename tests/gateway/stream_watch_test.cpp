@@ -1,4 +1,5 @@
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 
@@ -28,7 +29,7 @@ protected:
     }
     /// Reads the same run to its end: nothing but the first reader's leaving ends it.
     void expect_stopped() const {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto deadline = std::chrono::steady_clock::now() + patience;
         while (ask(get("/agui/threads/t")).body.find("activeRunId") != std::string::npos) {
             ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the run goes on";
             std::this_thread::yield();

@@ -4,6 +4,7 @@
 #include "tests/gateway/queue_fixture.hpp"
 #include "tests/gateway/shared_store.hpp"
 #include "tests/session/postgres/postgres_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -159,7 +160,7 @@ protected:
     /// Waits for what comes by itself, ten seconds at most.
     template <class Condition>
     static bool comes_true(Condition condition) {
-        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto give_up = std::chrono::steady_clock::now() + patience;
         while (!condition()) {
             if (std::chrono::steady_clock::now() > give_up) {
                 return false;
@@ -234,7 +235,7 @@ public:
 
     bool wait_until_it_comes() {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(10), [this] { return came_; });
+        return changed_.wait_for(lock, patience, [this] { return came_; });
     }
     void let_go() {
         const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 // Two gateways on one store, whose busy threads queue messages.
 
 #include "tests/gateway/two_gateways_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -325,7 +326,7 @@ TEST_P(TwoGatewaysQueue, ADrainDoesNotWaitForTheOthersRun) {
     servers[other]->request_stop();
     auto ended = std::async(std::launch::async, [&] { servers[other]->wait(); });
 
-    EXPECT_EQ(ended.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_EQ(ended.wait_for(patience), std::future_status::ready);
     // The reader there is cut off: the run lives.
     EXPECT_THAT(rest_of(other == 0 ? *at_a : *at_b), Not(HasSubstr("RUN_ERROR")));
     model.answer({.text = "Two"});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tests/support/patience.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -21,7 +23,7 @@ protected:
 
     /// The value that `task` returns.
     template <class T>
-    T run(boost::asio::awaitable<T> task, std::chrono::seconds limit = std::chrono::seconds(20)) {
+    T run(boost::asio::awaitable<T> task, std::chrono::seconds limit = patience) {
         std::optional<T> value;
         std::exception_ptr error;
         bool ended = false;
@@ -39,8 +41,7 @@ protected:
         return std::move(value).value();
     }
 
-    void
-    run(boost::asio::awaitable<void> task, std::chrono::seconds limit = std::chrono::seconds(20));
+    void run(boost::asio::awaitable<void> task, std::chrono::seconds limit = patience);
 
 private:
     void run_until(const bool& ended, std::chrono::seconds limit);

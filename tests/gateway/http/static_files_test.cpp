@@ -2,6 +2,7 @@
 
 #include "session/base/http_date.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <sys/socket.h>
@@ -162,7 +163,7 @@ TEST_F(StaticFiles, AnotherVersionHasAnotherTag) {
     const auto written = std::filesystem::last_write_time(file);
     const std::string etag = header(get_with("index.html", {}), "ETag");
     std::string changed = etag;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
 
     // The kernel's clock for files may stand still for a few milliseconds.
     while (changed == etag && std::chrono::steady_clock::now() < deadline) {

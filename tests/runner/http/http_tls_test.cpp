@@ -2,6 +2,7 @@
 
 #include "tests/runner/http/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -366,7 +367,7 @@ TEST_F(HttpTls, CancellationInTheBodyIsReportedAsSuch) {
             }
         )
     );
-    while (!thrown && context().run_one_for(std::chrono::seconds(20)) > 0) {
+    while (!thrown && context().run_one_for(patience) > 0) {
     }
 
     EXPECT_EQ(thrown, false);

@@ -1,4 +1,5 @@
 #include "tests/runner/http/http_transport_case.hpp"
+#include "tests/support/patience.hpp"
 
 namespace agui::runner {
 namespace {
@@ -161,7 +162,7 @@ TEST_F(HttpTransport, AServerThatSendsWithoutAPauseLeavesRoomForOthers) {
         co_await peer.send(chunk(""));
     });
     const auto transport = make(server);
-    std::thread sending([&elsewhere] { elsewhere.run_for(std::chrono::seconds(20)); });
+    std::thread sending([&elsewhere] { elsewhere.run_for(patience); });
     std::size_t at_once = 0;
     std::size_t most_at_once = 0;
     bool over = false;

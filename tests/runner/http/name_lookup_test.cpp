@@ -3,6 +3,7 @@
 #include "runner/http/http_transport.hpp"
 #include "tests/runner/http/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -51,7 +52,7 @@ public:
 private:
     void wait(int times, const int& count) {
         std::unique_lock lock(mutex_);
-        ASSERT_TRUE(changed_.wait_for(lock, seconds(20), [&] { return count >= times; }));
+        ASSERT_TRUE(changed_.wait_for(lock, patience, [&] { return count >= times; }));
     }
 
     looked_up look_up(const std::string& host) {
@@ -85,7 +86,7 @@ protected:
     void pass(name_lookup::clock::duration duration) { *time = time->load() + duration; }
 
     looked_up find(const std::string& host) {
-        return run(names->find(host, name_lookup::clock::now() + seconds(20)));
+        return run(names->find(host, name_lookup::clock::now() + patience));
     }
 
     /// Begins to look a name up; `ends` counts.

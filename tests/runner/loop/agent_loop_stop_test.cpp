@@ -1,4 +1,5 @@
 #include "tests/runner/loop/agent_loop_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -291,7 +292,7 @@ TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
     );
     for (int handlers = 0; !ended && handlers < 1'000; ++handlers) {
         try {
-            context().run_one_for(std::chrono::seconds(5));
+            context().run_one_for(patience);
         } catch (const std::runtime_error& error) { // As a server's thread does: Asio passes it on.
             EXPECT_STREQ(error.what(), "will not");
         }

@@ -7,6 +7,7 @@
 #include "tests/runner/http/http_test_server.hpp"
 #include "tests/runner/openai/recording_model_sink.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -436,7 +437,7 @@ TEST_F(HttpProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     asio::steady_timer later(context(), std::chrono::milliseconds(600));
     later.async_wait([this](boost::system::error_code) { narrow.give_room(); });
     context().restart();
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto give_up = std::chrono::steady_clock::now() + patience;
     while (!outcome && std::chrono::steady_clock::now() < give_up) {
         context().run_one_until(give_up);
     }

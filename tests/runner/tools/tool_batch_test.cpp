@@ -3,6 +3,7 @@
 #include "runner/base/utf8.hpp"
 #include "session/base/work_count.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -246,7 +247,7 @@ TEST_F(ToolBatch, ABatchThatIsCancelledWaitsForNoTimeout) {
     go();
     batch->cancel();
     context().restart();
-    context().run_for(std::chrono::seconds(5));
+    context().run_for(patience);
 
     EXPECT_TRUE(context().stopped()) << "something is left to wait for";
 }

@@ -1,5 +1,6 @@
 // Several processes on one database: who holds a thread, who is fenced, who takes over.
 #include "tests/session/postgres/postgres_stores.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -359,7 +360,7 @@ TEST_F(PostgresPeers, LeasesThatAreRenewedLast) {
         return sql("SELECT expires FROM agui.gateways WHERE id = " + number);
     };
     std::set<std::string> seen;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (seen.size() < 3 && std::chrono::steady_clock::now() < deadline) {
         seen.insert(expires());
     }
@@ -431,7 +432,7 @@ TEST_F(PostgresPeers, ARunThatIsReleasedWithoutItsEndIsFound) {
     first_->release(held);
 
     std::vector<lease_ptr> claimed;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (claimed.empty() && std::chrono::steady_clock::now() < deadline) {
         claimed = get(second_->claim_orphans(10));
     }

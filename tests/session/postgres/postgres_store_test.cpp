@@ -2,6 +2,7 @@
 #include "session/postgres/pg_schema.hpp"
 #include "session/postgres/pg_target.hpp"
 #include "tests/session/postgres/postgres_stores.hpp"
+#include "tests/support/patience.hpp"
 
 #include <thread>
 
@@ -429,7 +430,7 @@ TEST_F(PostgresStore, JoinsTheRowsOfARunThatHasEnded) {
     EXPECT_EQ(rows(), "12");
 
     done(store->commit(thread_1, end_of(number, "run_1", 13), slice_of(number, 13, {"end"})));
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (rows() == "13" && std::chrono::steady_clock::now() < deadline) {
     }
     EXPECT_EQ(rows(), "5") << "pieces of about 256 KB";

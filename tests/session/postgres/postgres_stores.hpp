@@ -4,6 +4,7 @@
 #include "tests/session/postgres/postgres_fixture.hpp"
 #include "tests/session/store/store_fixture.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -71,7 +72,7 @@ protected:
     /// What another process sees of a release, or a store of its new number, comes a moment later.
     session::lease_ptr
     acquire_soon(session::store& on, const session::thread_key& key, const std::string& run_id) {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto deadline = std::chrono::steady_clock::now() + patience;
         for (;;) {
             auto held = run(on.acquire(key, run_id));
             if (held) {
@@ -85,7 +86,7 @@ protected:
     /// Waits for what comes by itself, 20 s at most.
     template <class Condition>
     static bool happens(Condition is_true) {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto deadline = std::chrono::steady_clock::now() + patience;
         while (!is_true() && std::chrono::steady_clock::now() < deadline) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Nothing wakes a test.
         }
@@ -122,7 +123,7 @@ public:
     }
     [[nodiscard]] bool wait(const std::function<bool()>& has_happened) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, std::chrono::seconds(20), has_happened);
+        return changed_.wait_for(lock, patience, has_happened);
     }
 
 private:

@@ -1,6 +1,7 @@
 // What the store in memory does besides what every store does.
 #include "session/base/failpoint.hpp"
 #include "tests/session/store/store_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +49,7 @@ TEST_F(MemoryStore, AThreadThatIsCopiedHoldsUpNoOther) {
                 );
                 context.run();
             }).detach();
-            seen = other.wait_for(std::chrono::seconds(10));
+            seen = other.wait_for(patience);
         });
 
         const auto view = run(subject->look_up(key_of("one"), "next"));

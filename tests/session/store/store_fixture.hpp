@@ -2,6 +2,7 @@
 
 #include "session/store/store.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <algorithm>
@@ -40,23 +41,19 @@ public:
     /// True as soon as entries up to `sequence` are durable; false after 20 s or a failure.
     [[nodiscard]] bool wait_durable(std::uint64_t sequence) {
         std::unique_lock lock(mutex_);
-        told_.wait_for(lock, std::chrono::seconds(20), [&] {
-            return durable_ >= sequence || failed_;
-        });
+        told_.wait_for(lock, patience, [&] { return durable_ >= sequence || failed_; });
         return durable_ >= sequence;
     }
 
     [[nodiscard]] bool wait_failed() {
         std::unique_lock lock(mutex_);
-        return told_.wait_for(lock, std::chrono::seconds(20), [&] { return failed_; });
+        return told_.wait_for(lock, patience, [&] { return failed_; });
     }
 
     /// True once it was told anything about entries up to `sequence`.
     [[nodiscard]] bool wait_told(std::uint64_t sequence) {
         std::unique_lock lock(mutex_);
-        return told_.wait_for(lock, std::chrono::seconds(20), [&] {
-            return failed_ || durable_ >= sequence;
-        });
+        return told_.wait_for(lock, patience, [&] { return failed_ || durable_ >= sequence; });
     }
 
     [[nodiscard]] std::uint64_t durable() const {
