@@ -76,7 +76,7 @@ TEST(HeapTrim, ReturnsPagesBetweenPiecesInUse) {
     }
 
     // Most of 64 MB.
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + test::patience;
     while (resident_bytes() + (40U << 20U) > before && std::chrono::steady_clock::now() < deadline
     ) {
         std::this_thread::yield();

@@ -163,7 +163,7 @@ TEST_F(StaticFiles, AnotherVersionHasAnotherTag) {
     const auto written = std::filesystem::last_write_time(file);
     const std::string etag = header(get_with("index.html", {}), "ETag");
     std::string changed = etag;
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + test::patience;
 
     // The kernel's clock for files may stand still for a few milliseconds.
     while (changed == etag && std::chrono::steady_clock::now() < deadline) {

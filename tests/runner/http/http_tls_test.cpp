@@ -367,7 +367,7 @@ TEST_F(HttpTls, CancellationInTheBodyIsReportedAsSuch) {
             }
         )
     );
-    while (!thrown && context().run_one_for(patience) > 0) {
+    while (!thrown && context().run_one_for(test::patience) > 0) {
     }
 
     EXPECT_EQ(thrown, false);

@@ -162,7 +162,7 @@ TEST_F(HttpTransport, AServerThatSendsWithoutAPauseLeavesRoomForOthers) {
         co_await peer.send(chunk(""));
     });
     const auto transport = make(server);
-    std::thread sending([&elsewhere] { elsewhere.run_for(patience); });
+    std::thread sending([&elsewhere] { elsewhere.run_for(test::patience); });
     std::size_t at_once = 0;
     std::size_t most_at_once = 0;
     bool over = false;

@@ -146,20 +146,20 @@ TEST_F(HttpTransport, CancellationAtEveryStepIsReportedAsSuch) {
             )
         );
         for (int i = 0; i < steps && !answer; ++i) {
-            own.run_one_for(patience);
+            own.run_one_for(test::patience);
         }
         through = answer.has_value();
         emitted = true;
         const bool was_sent = all_sent;
         signal.emit(asio::cancellation_type::terminal);
-        while (!answer && own.run_one_for(patience) > 0) {
+        while (!answer && own.run_one_for(test::patience) > 0) {
         }
         ASSERT_TRUE(answer) << "the request goes on";
         const bool was_cancelled = answer->failure == kind::cancelled;
         cancellations += was_cancelled ? 1 : 0;
         // A cancellation that comes after the last byte may find nothing to cancel.
         EXPECT_TRUE(was_cancelled || (was_sent && !answer->failure && answer->body == "ab"));
-        while (was_cancelled && asked && !closed && own.run_one_for(patience) > 0) {
+        while (was_cancelled && asked && !closed && own.run_one_for(test::patience) > 0) {
         }
         EXPECT_TRUE(closed || !was_cancelled || !asked);
     }
@@ -241,7 +241,7 @@ TEST_F(HttpTransport, SurvivesAContextThatIsDestroyedInTheMiddleOfAnAnswer) {
             co_await posted.value()->read();
         };
         asio::co_spawn(own, read(*transport, begun), asio::detached);
-        while (!begun && own.run_one_for(patience) > 0) {
+        while (!begun && own.run_one_for(test::patience) > 0) {
         }
         EXPECT_TRUE(begun);
     }

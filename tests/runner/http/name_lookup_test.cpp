@@ -52,7 +52,7 @@ public:
 private:
     void wait(int times, const int& count) {
         std::unique_lock lock(mutex_);
-        ASSERT_TRUE(changed_.wait_for(lock, patience, [&] { return count >= times; }));
+        ASSERT_TRUE(changed_.wait_for(lock, test::patience, [&] { return count >= times; }));
     }
 
     looked_up look_up(const std::string& host) {
@@ -86,7 +86,7 @@ protected:
     void pass(name_lookup::clock::duration duration) { *time = time->load() + duration; }
 
     looked_up find(const std::string& host) {
-        return run(names->find(host, name_lookup::clock::now() + patience));
+        return run(names->find(host, name_lookup::clock::now() + test::patience));
     }
 
     /// Begins to look a name up; `ends` counts.

@@ -292,7 +292,7 @@ TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
     );
     for (int handlers = 0; !ended && handlers < 1'000; ++handlers) {
         try {
-            context().run_one_for(patience);
+            context().run_one_for(test::patience);
         } catch (const std::runtime_error& error) { // As a server's thread does: Asio passes it on.
             EXPECT_STREQ(error.what(), "will not");
         }

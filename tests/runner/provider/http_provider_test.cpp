@@ -437,7 +437,7 @@ TEST_F(HttpProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     asio::steady_timer later(context(), std::chrono::milliseconds(600));
     later.async_wait([this](boost::system::error_code) { narrow.give_room(); });
     context().restart();
-    const auto give_up = std::chrono::steady_clock::now() + patience;
+    const auto give_up = std::chrono::steady_clock::now() + test::patience;
     while (!outcome && std::chrono::steady_clock::now() < give_up) {
         context().run_one_until(give_up);
     }

@@ -247,7 +247,7 @@ TEST_F(ToolBatch, ABatchThatIsCancelledWaitsForNoTimeout) {
     go();
     batch->cancel();
     context().restart();
-    context().run_for(patience);
+    context().run_for(test::patience);
 
     EXPECT_TRUE(context().stopped()) << "something is left to wait for";
 }

@@ -360,7 +360,7 @@ TEST_F(PostgresPeers, LeasesThatAreRenewedLast) {
         return sql("SELECT expires FROM agui.gateways WHERE id = " + number);
     };
     std::set<std::string> seen;
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + test::patience;
     while (seen.size() < 3 && std::chrono::steady_clock::now() < deadline) {
         seen.insert(expires());
     }
@@ -432,7 +432,7 @@ TEST_F(PostgresPeers, ARunThatIsReleasedWithoutItsEndIsFound) {
     first_->release(held);
 
     std::vector<lease_ptr> claimed;
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + test::patience;
     while (claimed.empty() && std::chrono::steady_clock::now() < deadline) {
         claimed = get(second_->claim_orphans(10));
     }

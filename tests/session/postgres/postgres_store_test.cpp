@@ -430,7 +430,7 @@ TEST_F(PostgresStore, JoinsTheRowsOfARunThatHasEnded) {
     EXPECT_EQ(rows(), "12");
 
     done(store->commit(thread_1, end_of(number, "run_1", 13), slice_of(number, 13, {"end"})));
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + test::patience;
     while (rows() == "13" && std::chrono::steady_clock::now() < deadline) {
     }
     EXPECT_EQ(rows(), "5") << "pieces of about 256 KB";

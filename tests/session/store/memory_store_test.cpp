@@ -49,7 +49,7 @@ TEST_F(MemoryStore, AThreadThatIsCopiedHoldsUpNoOther) {
                 );
                 context.run();
             }).detach();
-            seen = other.wait_for(patience);
+            seen = other.wait_for(test::patience);
         });
 
         const auto view = run(subject->look_up(key_of("one"), "next"));
