@@ -24,6 +24,18 @@ constexpr std::array<byte_class, 256> make_classes() {
 }
 
 constexpr auto classes = make_classes();
+
+// Bytes that the compiler compares at once.
+constexpr std::size_t block_bytes = 16;
+
+bool is_plain_block(const char* bytes) noexcept {
+    bool is_plain = true;
+    for (std::size_t i = 0; i < block_bytes; ++i) {
+        const auto byte = static_cast<signed char>(bytes[i]); // Negative in a multibyte character.
+        is_plain = is_plain & (byte >= 0x20) & (byte != '"') & (byte != '\\');
+    }
+    return is_plain;
+}
 } // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
@@ -31,6 +43,10 @@ void append_json_string(std::string& out, std::string_view text) {
     std::size_t run = 0; // Start of the uncopied run.
     std::size_t at = 0;
     while (at < text.size()) {
+        if (text.size() - at >= block_bytes && is_plain_block(text.data() + at)) {
+            at += block_bytes;
+            continue;
+        }
         const byte_class what = classes[static_cast<unsigned char>(text[at])];
         if (what == byte_class::plain) {
             ++at;

@@ -16,8 +16,14 @@ constexpr std::array<std::string_view, 25> white_spaces{
     "\xE3\x80\x80",
 };
 
+// Most texts begin and end with such a byte, and no white space character does.
+bool is_visible_ascii(char byte) noexcept { return byte > ' ' && byte <= '~'; }
+
 /// The number of bytes of the white space character at the start of the text; 0 if there is none.
 std::size_t leading(std::string_view text) noexcept {
+    if (text.empty() || is_visible_ascii(text.front())) {
+        return 0;
+    }
     const auto found = std::ranges::find_if(white_spaces, [text](std::string_view each) {
         return text.starts_with(each);
     });
@@ -25,6 +31,9 @@ std::size_t leading(std::string_view text) noexcept {
 }
 
 std::size_t trailing(std::string_view text) noexcept {
+    if (text.empty() || is_visible_ascii(text.back())) {
+        return 0;
+    }
     const auto found = std::ranges::find_if(white_spaces, [text](std::string_view each) {
         return text.ends_with(each);
     });

@@ -32,6 +32,25 @@ TEST(AppendJsonString, EscapesAtBothEndsAndInARow) {
     EXPECT_EQ(escaped("\n\nx\n"), R"("\n\nx\n")");
 }
 
+// Plain bytes are skipped in blocks.
+TEST(AppendJsonString, FindsAnEscapeAtAnyPlace) {
+    for (std::size_t length = 1; length < 70; ++length) {
+        for (std::size_t place = 0; place < length; ++place) {
+            std::string text(length, 'x');
+            text[place] = '\n';
+            EXPECT_EQ(
+                escaped(text),
+                '"' + std::string(place, 'x') + "\\n" + std::string(length - place - 1, 'x') + '"'
+            );
+            text[place] = '\x80';
+            EXPECT_EQ(
+                escaped(text), '"' + std::string(place, 'x') + "\uFFFD" +
+                                   std::string(length - place - 1, 'x') + '"'
+            );
+        }
+    }
+}
+
 TEST(AppendJsonString, KeepsValidUtf8) {
     // Two, three and four bytes; the ends of each range; U+2028 needs no escape in JSON.
     const std::string text =
