@@ -18,31 +18,60 @@ std::optional<std::size_t> look_up(const view_map<std::size_t>& where, std::stri
 
 } // namespace
 
-thread_index::thread_index(const thread_record& thread) {
-    count_work(thread.nodes.size() + thread.calls.size());
+thread_index::thread_index(const thread_record& thread, const std::vector<message>& given)
+    : thread_(thread) {
+    count_work(thread.nodes.size() + thread.calls.size() + given.size());
+    for (const message& each : given) {
+        by_id_.try_emplace(each.id);
+        if (each.role == role::tool) {
+            results_.try_emplace(each.tool_call_id, nullptr);
+        }
+    }
     for (node_index node = 0; node < thread.nodes.size(); ++node) {
         const message& stored = thread.nodes[node].message;
-        ids.insert(stored.id);
-        if (is_user(stored)) {
-            users[stored.id].push_back(node);
-        } else if (stored.role == role::tool) {
-            results.try_emplace(stored.tool_call_id, &stored);
+        if (const auto known = by_id_.find(stored.id); known != by_id_.end()) {
+            known->second.exist = true;
+            if (is_user(stored)) {
+                known->second.users.push_back(node);
+            }
+        }
+        if (stored.role == role::tool) {
+            const auto answered = results_.find(stored.tool_call_id);
+            if (answered != results_.end() && answered->second == nullptr) {
+                answered->second = &stored;
+            }
         }
     }
     for (const call_record& call : thread.calls) {
-        calls.try_emplace(call.id, &call);
+        calls_.try_emplace(call.id, &call);
     }
 }
 
 const call_record* thread_index::find_call(std::string_view id) const {
-    const auto found = calls.find(id);
-    return found == calls.end() ? nullptr : found->second;
+    const auto found = calls_.find(id);
+    return found == calls_.end() ? nullptr : found->second;
 }
 
 const std::vector<node_index>& thread_index::users_of(std::string_view id) const {
-    static const std::vector<node_index> none;
-    const auto found = users.find(id);
-    return found == users.end() ? none : found->second;
+    return by_id_.at(id).users;
+}
+
+const message* thread_index::result_of(std::string_view call_id) const {
+    return results_.at(call_id);
+}
+
+bool thread_index::has_message(std::string_view id) {
+    if (const auto given = by_id_.find(id); given != by_id_.end()) {
+        return given->second.exist;
+    }
+    if (!all_ids_) {
+        count_work(thread_.nodes.size());
+        all_ids_.emplace();
+        for (const stored_message& node : thread_.nodes) {
+            all_ids_->insert(node.message.id);
+        }
+    }
+    return all_ids_->contains(id);
 }
 
 branch_index::branch_index(const thread_record& thread, const std::vector<node_index>& path) {

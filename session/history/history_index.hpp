@@ -13,18 +13,31 @@ namespace agui::session {
 // Indexes for the look-ups of the history rule in a thread, built once because histories have
 // thousands of messages. Views and pointers are valid as long as the thread.
 
-/// Messages and calls of a whole thread.
-struct thread_index {
-    explicit thread_index(const thread_record& thread);
+/// The calls of a whole thread, and its messages that the given messages name.
+class thread_index {
+public:
+    thread_index(const thread_record& thread, const std::vector<message>& given);
 
     [[nodiscard]] const call_record* find_call(std::string_view id) const;
-    /// User messages with that id on all branches, ascending.
+    /// User messages with that id on all branches, ascending. `id` is that of a given message.
     [[nodiscard]] const std::vector<node_index>& users_of(std::string_view id) const;
+    /// The first result of a call that a given tool message answers; nullptr if there is none.
+    [[nodiscard]] const message* result_of(std::string_view call_id) const;
+    /// True if a message of any kind has that id. Fast for an id of the given messages; the first
+    /// other one takes time proportional to the thread.
+    [[nodiscard]] bool has_message(std::string_view id);
 
-    view_map<std::vector<node_index>> users; ///< By id.
-    view_map<const message*> results;        ///< By call id; the first result.
-    view_map<const call_record*> calls;
-    view_set ids; ///< Ids of all messages.
+private:
+    struct messages_of_id {
+        bool exist = false;
+        std::vector<node_index> users;
+    };
+
+    const thread_record& thread_;
+    view_map<messages_of_id> by_id_;   ///< Has all ids of the given messages,
+    view_map<const message*> results_; ///< and all calls that they answer.
+    view_map<const call_record*> calls_;
+    std::optional<view_set> all_ids_; ///< Made when it is needed.
 };
 
 /// Positions on a branch by message id and by call id: finds a message of the input even if the

@@ -263,6 +263,9 @@ private:
     // An answer of a later turn before the new message: the client has cut off the start of the
     // history and continues after that turn.
     [[nodiscard]] std::optional<node_index> after_known_answer() const {
+        if (out_.new_users.front() == 0) {
+            return std::nullopt; // Nothing comes before it: the branch need not be indexed.
+        }
         const std::size_t first = first_user();
         const branch_index positions(thread_, out_.path);
         for (std::size_t i = out_.new_users.front(); i > 0; --i) {

@@ -26,7 +26,7 @@ public:
           input_(input),
           policy_(policy),
           calls_(input.messages),
-          index_(thread),
+          index_(thread, input.messages),
           out_(thread, plan_),
           place_(find_place(thread, input, policy, calls_, index_)) {}
 
@@ -56,11 +56,11 @@ public:
 
 private:
     // A user message is identified by its id, so it cannot have the id of another kind of message.
-    [[nodiscard]] std::optional<failure> refuse_taken_ids() const {
+    [[nodiscard]] std::optional<failure> refuse_taken_ids() {
         view_map<std::size_t> given;
         for (const std::size_t i : place_.new_users) {
             const std::string& id = input_.messages[i].id;
-            if (index_.ids.contains(id) && index_.users_of(id).empty()) {
+            if (index_.has_message(id) && index_.users_of(id).empty()) {
                 given.try_emplace(id, i);
             }
         }
@@ -82,7 +82,7 @@ private:
     std::string append_other(message value) {
         const std::string given = value.id;
         for (std::size_t count = 1;
-             index_.ids.contains(value.id) || !appended_.insert(value.id).second; ++count) {
+             index_.has_message(value.id) || !appended_.insert(value.id).second; ++count) {
             value.id = given + ":" + std::to_string(count);
         }
         std::string id = value.id;
@@ -134,9 +134,8 @@ private:
     std::optional<failure> read_answer(std::size_t index, const call_record& call) {
         const message& given = input_.messages[index];
         if (call.status == call_status::answered) {
-            const auto stored = index_.results.find(call.id);
-            if (stored != index_.results.end()) {
-                warn_if_different(*stored->second, given);
+            if (const message* const stored = index_.result_of(call.id)) {
+                warn_if_different(*stored, given);
             }
         }
         if (call.status != call_status::pending || !is_on_base_path(call.made_in)) {
@@ -237,7 +236,7 @@ private:
         }
         // A reshaped message also holds the server's calls and text: only the client's calls are
         // new.
-        if (holds_known_call || index_.ids.contains(given.id)) {
+        if (holds_known_call || index_.has_message(given.id)) {
             own.id = given.id + ":" + own.tool_calls.front().id;
         } else {
             own.id = given.id;

@@ -6,6 +6,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -53,6 +54,11 @@ public:
     }
 
     std::vector<message> run() {
+        if (has_only_texts()) {
+            std::erase_if(messages_, is_blank_answer);
+            return std::move(messages_);
+        }
+        out_.reserve(messages_.size());
         for (message& each : messages_) {
             if (each.role == role::assistant) {
                 add_assistant(each);
@@ -64,6 +70,17 @@ public:
     }
 
 private:
+    // Nothing is to be matched then, and the messages need not be moved one by one.
+    [[nodiscard]] bool has_only_texts() const {
+        return std::ranges::all_of(messages_, [](const message& each) {
+            return each.role != role::tool && each.role != role::reasoning &&
+                   each.tool_calls.empty();
+        });
+    }
+    static bool is_blank_answer(const message& value) {
+        return value.role == role::assistant && is_blank(value.content);
+    }
+
     void add_assistant(message& assistant) {
         std::vector<tool_call> calls;
         for (tool_call& call : assistant.tool_calls) {

@@ -49,6 +49,7 @@ history_selection select_history(const thread_record& thread, node_index tip) {
     }
     const std::vector<refused_part> refused = refused_parts(thread, path);
     history_selection selected;
+    selected.messages.reserve(path.size());
     for (std::size_t at = 0; at < path.size(); ++at) {
         const message& stored = thread.nodes[path[at]].message;
         const bool is_left_out =
