@@ -1,7 +1,6 @@
 #include "session/base/stored_json.hpp"
 
 #include "session/base/json_events.hpp"
-#include "session/base/parse_json.hpp"
 
 #include <string>
 #include <utility>
@@ -9,13 +8,6 @@
 namespace agui::session {
 
 namespace json = boost::json;
-
-namespace {
-
-// A request may have a depth of 1024, and a message adds some.
-constexpr json_limits stored_limits{.max_depth = 2000, .any_bytes = true};
-
-} // namespace
 
 result<json::value> parse_stored(std::string_view text) { return parse_json(text, stored_limits); }
 

@@ -2,12 +2,16 @@
 
 #include "session/base/error.hpp"
 #include "session/base/json_text.hpp"
+#include "session/base/parse_json.hpp"
 
 #include <boost/json/value.hpp>
 
 #include <string_view>
 
 namespace agui::session {
+
+/// A request may have a depth of 1024, and a message adds some.
+inline constexpr json_limits stored_limits{.max_depth = 2000, .any_bytes = true};
 
 /// Reads JSON that a store has written. Data that was accepted once must stay readable: a tool may
 /// have answered with bytes that are not UTF-8, and the limits on input do not apply.

@@ -15,8 +15,8 @@ namespace agui::session {
 // Messages as every store writes them: the text that to_stored_json() makes. A message that cannot
 // be read is left out with a warning, so that the others stay usable.
 
-/// Reads `text` into `to`, the message of that number in the thread. Returns false if it is left
-/// out: `to` is then an empty `activity` message.
+/// Reads `text` into `to`, which is empty: the message of that number in the thread. Returns false
+/// if it is left out: `to` is then an empty `activity` message.
 [[nodiscard]] bool read_stored_message(
     std::string_view text, const thread_key& thread, std::size_t number, message& to,
     agui::logger& log

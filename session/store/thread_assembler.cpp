@@ -4,7 +4,7 @@
 
 namespace agui::session {
 
-void thread_assembler::add(stored_message node, std::string_view text, agui::logger& log) {
+void thread_assembler::add(stored_message&& node, std::string_view text, agui::logger& log) {
     const std::size_t number = record.nodes.size();
     if (node.parent != no_node && node.parent >= number) {
         throw std::runtime_error("the messages of the thread are not a tree");

@@ -38,7 +38,7 @@ struct thread_assembler {
     thread_record record;          ///< The rest of it comes from the caller.
 
 private:
-    void add(stored_message node, std::string_view text, agui::logger& log);
+    void add(stored_message&& node, std::string_view text, agui::logger& log);
     [[nodiscard]] node_index kept(node_index node) const;
 
     std::vector<bool> left_out_; ///< By message number; true if the message cannot be read.
