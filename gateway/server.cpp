@@ -195,7 +195,7 @@ server::impl::impl(config what, server_options given)
       peer_token(peer_secret),
       wrong(log),
       // Conversations.
-      store(options.store ? std::move(options.store) : make_store(settings.session, log)),
+      store(options.store ? std::move(options.store) : make_store(settings.session, log, &memory)),
       // Work on large texts.
       heavy(&memory),
       // Model servers.

@@ -256,7 +256,8 @@ std::vector<std::string> secrets_of(const model_config& model, const tools_confi
     return secrets;
 }
 
-std::unique_ptr<session::store> make_store(const session_config& session, logger& log) {
+std::unique_ptr<session::store>
+make_store(const session_config& session, logger& log, memory_budget* memory) {
     if (session.store == session_config::store_kind::memory) {
         return session::make_memory_store();
     }
@@ -271,12 +272,14 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
         settings.lease = session.lease;
         settings.store_wait = session.store_wait;
         settings.logger = &log;
+        settings.memory = memory;
         return session::make_postgres_store(settings);
     }
     session::sqlite_settings settings;
     settings.path = session.sqlite_path;
     settings.durability = session.durability;
     settings.logger = &log;
+    settings.memory = memory;
     return session::make_sqlite_store(settings);
 }
 

@@ -26,7 +26,7 @@ namespace agui::gateway {
 using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>, std::less<>>;
 
 [[nodiscard]] std::unique_ptr<session::store>
-make_store(const session_config& session, logger& log);
+make_store(const session_config& session, logger& log, memory_budget* memory = nullptr);
 /// The provider of one [models.NAME]: a dialect over HTTP, the OpenAI dialect played from a script,
 /// or the provider that the embedding program supplies. `log` must outlive it.
 [[nodiscard]] std::unique_ptr<runner::model_provider> make_provider(

@@ -29,7 +29,7 @@ constexpr const char* the_thread =
     "ROW(t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, t.last_run_at, "
     "t.head, t.last_request_had_history, d.state, d.offered_tools, d.context, t.bytes, "
     "t.state_bytes, t.offered_tools_bytes, t.context_bytes, t.message_count, "
-    "agui.seen_version(t.version)) AS thread, "
+    "agui.seen_version(t.version), t.id) AS thread, "
     "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(b.tip, b.updated_at) FROM agui.branches b "
     "WHERE b.thread = t.id ORDER BY b.number) END AS branches, "
     "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(c.call_id, c.name, c.run_id, c.owner, "
@@ -41,7 +41,9 @@ constexpr const char* the_thread =
     "SELECT m.number, m.parent, m.run_id, m.created_at, m.message, NULL, NULL, NULL, NULL "
     "FROM agui.messages m WHERE m.thread = (SELECT t.id FROM agui.threads t "
     "WHERE t.principal = $1 AND t.thread_id = $2 AND NOT EXISTS (SELECT FROM agui.runs r "
-    "WHERE r.thread = t.id AND r.run_id = $3))";
+    "WHERE r.thread = t.id AND r.run_id = $3)) "
+    "AND m.number >= (SELECT CASE WHEN t.id = $4 THEN $5 ELSE 0 END FROM agui.threads t "
+    "WHERE t.principal = $1 AND t.thread_id = $2)";
 namespace column {
 constexpr int number = 0;
 constexpr int message = 4;
@@ -58,19 +60,35 @@ constexpr std::size_t read_bytes_at_once = 128U << 10U;
 // server promises no order.
 struct thread_rows {
     std::size_t head;
-    std::vector<std::size_t> messages;
+    std::vector<std::size_t> messages; ///< From the first one that was read.
 };
-thread_rows rows_in_order(const pg_rows& found) {
-    thread_rows rows{found.size(), std::vector<std::size_t>(found.size() - 1, found.size())};
+std::size_t head_of(const pg_rows& found) {
+    std::size_t row = 0;
+    while (found.integer(row, column::number) >= 0) {
+        ++row;
+    }
+    return row;
+}
+thread_rows rows_in_order(const pg_rows& found, std::size_t head, std::size_t first) {
+    thread_rows rows{head, std::vector<std::size_t>(found.size() - 1, found.size())};
     for (std::size_t row = 0; row < found.size(); ++row) {
         const std::int64_t number = found.integer(row, column::number);
-        const bool is_head = number < 0;
-        if (!is_head && static_cast<std::size_t>(number) >= rows.messages.size()) {
+        if (number < 0) {
+            continue;
+        }
+        const std::size_t place = static_cast<std::size_t>(number) - first;
+        if (place >= rows.messages.size()) {
             throw std::runtime_error("a message of the thread is missing");
         }
-        (is_head ? rows.head : rows.messages[static_cast<std::size_t>(number)]) = row;
+        rows.messages[place] = row;
     }
     return rows;
+}
+
+// The number of the first message to read: the last that is known is read again, because a server
+// that took over may lack what another one has acknowledged.
+std::size_t first_to_read(const message_cache::kept& known) {
+    return known.messages ? known.messages->size() - 1 : 0;
 }
 
 void read_columns(thread_assembler& to, const pg_row& row) {
@@ -83,9 +101,15 @@ void read_columns(thread_assembler& to, const pg_row& row) {
 
 } // namespace
 
-pg_batch select_thread(const thread_key& key, const std::optional<std::string>& run_id) {
+pg_batch select_thread(
+    const thread_key& key, const std::optional<std::string>& run_id,
+    const message_cache::kept& known
+) {
     pg_batch batch;
-    batch.emplace_back(the_thread, key.principal, key.thread_id, run_id);
+    batch.emplace_back(
+        the_thread, key.principal, key.thread_id, run_id, known.thread,
+        static_cast<std::int64_t>(first_to_read(known))
+    );
     return batch;
 }
 
@@ -93,20 +117,32 @@ std::optional<run_record> run_found(const pg_rows& found) {
     if (found.empty()) {
         return std::nullopt;
     }
-    const pg_records run = found.records(rows_in_order(found).head, column::run);
+    const pg_records run = found.records(head_of(found), column::run);
     return run.is_null(0, 0) ? std::nullopt : std::optional(pg_run_at(run, 0));
 }
 
-asio::awaitable<std::optional<thread_record>>
-read_thread(thread_key key, pg_rows found, agui::logger& log) {
+asio::awaitable<pg_thread_reading> read_thread(
+    thread_key key, pg_rows found, message_cache::kept known, message_cache& keep, agui::logger& log
+) {
     if (found.empty()) {
-        co_return std::nullopt;
+        co_return pg_thread_reading();
     }
-    const thread_rows rows = rows_in_order(found);
     thread_assembler to;
     to.record.key = std::move(key);
-    const pg_records head = found.records(rows.head, column::thread);
+    const std::size_t head_row = head_of(found);
+    const pg_records head = found.records(head_row, column::thread);
     read_columns(to, pg_row(head, 0));
+    const std::int64_t thread = head.integer(0, 18);
+    const bool is_known = known.messages && known.thread == thread;
+    thread_rows rows = rows_in_order(found, head_row, is_known ? first_to_read(known) : 0);
+    if (is_known) {
+        if (rows.messages.empty() ||
+            !to.ends_in(*known.messages, pg_row(found, rows.messages.front()), log)) {
+            co_return pg_thread_reading{.thread = {}, .is_other = true};
+        }
+        to.begin_with(*known.messages);
+        rows.messages.erase(rows.messages.begin());
+    }
     to.record.branches = read_each(found.records(rows.head, column::branches), branch_at<pg_row>);
     to.record.calls = read_each(found.records(rows.head, column::calls), call_at<pg_row>);
 
@@ -123,7 +159,10 @@ read_thread(thread_key key, pg_rows found, agui::logger& log) {
     if (!to.finish()) {
         throw std::runtime_error("a message of the thread is missing");
     }
-    co_return std::move(to.record);
+    if (!to.has_left_out()) {
+        keep.keep(thread, to.record);
+    }
+    co_return pg_thread_reading{.thread = std::move(to.record)};
 }
 
 } // namespace agui::session

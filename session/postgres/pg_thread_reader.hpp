@@ -1,6 +1,7 @@
 #pragma once
 
 #include "session/postgres/pg_transaction.hpp"
+#include "session/store/message_cache.hpp"
 #include "session/store/store.hpp"
 
 #include "session/base/log.hpp"
@@ -17,16 +18,26 @@ namespace agui::session {
 // Reads of threads. Each has two steps: statements, which see one snapshot on the store's thread,
 // and the reading of their rows on the caller's thread, because that takes long.
 
-/// One statement. If the thread has a run of that id, only the run is read.
-[[nodiscard]] pg_batch
-select_thread(const thread_key& key, const std::optional<std::string>& run_id);
+/// One statement. If the thread has a run of that id, only the run is read. Of the messages in
+/// `known`, only the last is read again.
+[[nodiscard]] pg_batch select_thread(
+    const thread_key& key, const std::optional<std::string>& run_id,
+    const message_cache::kept& known
+);
 /// Reads the run from the result of select_thread(). Nullopt if the thread has no such run.
 [[nodiscard]] std::optional<run_record> run_found(const pg_rows& found);
+/// The thread in the result of select_thread().
+struct pg_thread_reading {
+    std::optional<thread_record> thread; ///< Nullopt if there is none.
+    /// True if the thread does not have the messages in `known`: it must be read without them.
+    bool is_other = false;
+};
 /// Lets other coroutines of the executor run in between: a long thread takes many milliseconds.
-/// Nullopt if there is no thread. Throws std::runtime_error for rows that do not form one, and
-/// leaves out messages as thread_assembler does.
-[[nodiscard]] boost::asio::awaitable<std::optional<thread_record>>
-read_thread(thread_key key, pg_rows found, agui::logger& log);
+/// Throws std::runtime_error for rows that do not form a thread, and leaves out messages as
+/// thread_assembler does. `known` is what select_thread() was given; `keep` gets the messages.
+[[nodiscard]] boost::asio::awaitable<pg_thread_reading> read_thread(
+    thread_key key, pg_rows found, message_cache::kept known, message_cache& keep, agui::logger& log
+);
 
 [[nodiscard]] pg_batch select_summary(const thread_key& key);
 /// active_run_id is not set.

@@ -43,11 +43,13 @@ asio::awaitable<result<std::optional<thread_holder>>> postgres_store::holder(thr
     });
 }
 
-asio::awaitable<result<std::optional<thread_record>>>
-postgres_store::decode(thread_key key, pg_rows found) {
+asio::awaitable<result<pg_thread_reading>>
+postgres_store::decode(thread_key key, pg_rows found, message_cache::kept known) {
     std::string reason;
     try {
-        co_return co_await read_thread(std::move(key), std::move(found), log_);
+        co_return co_await read_thread(
+            std::move(key), std::move(found), std::move(known), messages_, log_
+        );
     } catch (const boost::system::system_error&) {
         throw; // The caller was cancelled.
     } catch (const std::runtime_error& error) {
@@ -58,29 +60,42 @@ postgres_store::decode(thread_key key, pg_rows found) {
 }
 
 asio::awaitable<result<std::optional<thread_record>>> postgres_store::load(thread_key key) {
-    auto found = co_await read([key] { return select_thread(key, std::nullopt); });
-    if (!found) {
-        co_return found.error();
+    auto seen = co_await view_of(std::move(key), std::nullopt);
+    if (!seen) {
+        co_return seen.error();
     }
-    co_return co_await decode(std::move(key), std::move(found->at(0)));
+    co_return std::move(seen->thread);
 }
 
 asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std::string run_id) {
-    auto found = co_await read([key, run_id] { return select_thread(key, run_id); });
-    if (!found) {
-        co_return found.error();
-    }
-    const pg_rows& rows_found = found->at(0);
-    view seen;
-    seen.run = run_found(rows_found);
-    if (!seen.run) {
-        auto thread = co_await decode(std::move(key), rows_found);
-        if (!thread) {
-            co_return thread.error();
+    return view_of(std::move(key), std::move(run_id));
+}
+
+asio::awaitable<result<store::view>>
+postgres_store::view_of(thread_key key, std::optional<std::string> run_id) {
+    for (;;) {
+        const message_cache::kept known = messages_.find(key);
+        auto found =
+            co_await read([key, run_id, known] { return select_thread(key, run_id, known); });
+        if (!found) {
+            co_return found.error();
         }
-        seen.thread = std::move(*thread);
+        const pg_rows& rows_found = found->at(0);
+        view seen;
+        seen.run = run_found(rows_found);
+        if (seen.run) {
+            co_return seen;
+        }
+        auto read = co_await decode(key, rows_found, known);
+        if (!read) {
+            co_return read.error();
+        }
+        if (!read->is_other) {
+            seen.thread = std::move(read->thread);
+            co_return seen;
+        }
+        messages_.forget(key);
     }
-    co_return seen;
 }
 
 asio::awaitable<result<std::optional<thread_summary>>> postgres_store::summary(thread_key key) {
@@ -318,6 +333,7 @@ postgres_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
 }
 
 asio::awaitable<result<bool>> postgres_store::remove(thread_key key) {
+    messages_.forget(key);
     return on_store<bool>([this, key = std::move(key)] { return remove_and_erase(key); });
 }
 

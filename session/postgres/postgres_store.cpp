@@ -55,6 +55,7 @@ postgres_store::postgres_store(const postgres_settings& settings, pg_logs::setti
       upkeep_(upkeep_shared_),
       attempts_(shared_),
       threads_({shared_, gateway_, leases_, logs_, upkeep_}),
+      messages_(settings.memory),
       progress_(context_),
       thread_([this] { run_thread(); }) {
     std::promise<void> started;

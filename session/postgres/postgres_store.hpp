@@ -119,8 +119,10 @@ private:
     boost::asio::awaitable<result<rows>> read(std::function<pg_batch()> statements);
     boost::asio::awaitable<result<std::optional<run_record>>>
     read_run(std::function<pg_statement()> statement);
-    boost::asio::awaitable<result<std::optional<thread_record>>>
-    decode(thread_key key, pg_rows found);
+    boost::asio::awaitable<result<pg_thread_reading>>
+    decode(thread_key key, pg_rows found, message_cache::kept known);
+    /// A run is looked for only if its id is given.
+    boost::asio::awaitable<result<view>> view_of(thread_key key, std::optional<std::string> run_id);
 
     // Work that on_store() carries out on the store's thread.
     boost::asio::awaitable<result<rows>> rows_of(std::function<pg_batch()> statements);
@@ -166,6 +168,7 @@ private:
     pg_upkeep upkeep_;
     pg_attempts attempts_;
     pg_threads threads_;
+    message_cache messages_;
     std::string signing_key_;             ///< Set before the constructor returns.
     std::string local_address_;           ///< The same.
     boost::asio::steady_timer progress_;  ///< Cancelled when a call or a loop has ended.

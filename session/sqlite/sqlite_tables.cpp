@@ -53,7 +53,8 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       attachments(*db),
       queue(*db),
       removal(*db, log, attempts, queue),
-      cache(cached_bytes_max) {
+      cache(cached_bytes_max),
+      messages(settings.memory) {
     const std::string path = files.path();
     log.start_journal(recover_journal(*db, runs, log, path, logger));
 }

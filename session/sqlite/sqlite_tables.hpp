@@ -12,6 +12,7 @@
 #include "session/sqlite/sqlite_thread_reader.hpp"
 #include "session/sqlite/sqlite_threads.hpp"
 #include "session/sqlite/thread_cache.hpp"
+#include "session/store/message_cache.hpp"
 #include "session/store/store.hpp"
 
 #include "session/base/log.hpp"
@@ -42,6 +43,7 @@ struct sqlite_tables {
     sqlite_queue queue;
     sqlite_removal removal;
     thread_cache cache;
+    message_cache messages; ///< Of long threads, which `cache` cannot hold.
 
     /// Moves everything into the one file and removes the journal; keeps the journal if that fails.
     void close() noexcept;

@@ -37,12 +37,19 @@ std::optional<result<store::view>> thread_jobs::read_slice(view_read& what) {
             return std::move(what.seen);
         }
         what.begun = tables_.reader.begin_reading(what.key, *at);
+        const message_cache::kept known = tables_.messages.find(what.key);
+        if (known.messages && known.thread == at->thread) {
+            what.begun->begin_with(*known.messages);
+        }
     }
     pass_failpoint("store.read_slice");
     if (!tables_.reader.read_on(*what.begun)) {
         return std::nullopt;
     }
     tables_.cache.keep(what.begun->thread, what.begun->record);
+    if (!what.begun->has_left_out()) {
+        tables_.messages.keep(what.begun->thread, what.begun->record);
+    }
     what.seen.thread = std::move(what.begun->record);
     return std::move(what.seen);
 }
@@ -74,6 +81,7 @@ bool thread_jobs::remove(const thread_key& key) {
     }
     tables_.removal.mark(at->thread);
     tables_.cache.forget(at->thread);
+    tables_.messages.forget(key);
     for (const std::int64_t run_number : tables_.runs.of_thread(at->thread)) {
         tables_.log.close(run_number);
     }

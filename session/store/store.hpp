@@ -4,6 +4,7 @@
 #include "session/base/error.hpp"
 #include "session/base/json_text.hpp"
 #include "session/base/log.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/conversation/attachment.hpp"
 #include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/pending_call.hpp"
@@ -424,6 +425,9 @@ struct sqlite_settings {
     std::size_t journal_file_bytes = std::size_t{64} << 20U;
     /// Receives failures and damage; may be null. Must outlive the store.
     agui::logger* logger = nullptr;
+    /// Counts the messages that are kept in memory (message_cache); may be null. Must outlive the
+    /// store.
+    memory_budget* memory = nullptr;
 };
 
 /// A store in an SQLite file (WAL mode), with a thread of its own and group commit. The file is
@@ -453,6 +457,7 @@ struct postgres_settings {
     /// The longest wait of a call while the server is away.
     std::chrono::milliseconds store_wait{10'000};
     agui::logger* logger = nullptr;                 ///< As above.
+    memory_budget* memory = nullptr;                ///< As above.
     const agui::clock* own_clock = &system_clock(); ///< Clock of the caller's times.
 };
 

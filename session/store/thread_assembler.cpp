@@ -14,6 +14,15 @@ void thread_assembler::add(stored_message&& node, std::string_view text, agui::l
     record.nodes.push_back(std::move(node));
 }
 
+bool thread_assembler::is_same(
+    stored_message node, std::string_view text, const stored_message& known, agui::logger& log
+) const {
+    return node.parent == known.parent && node.run_id == known.run_id &&
+           node.created_at == known.created_at &&
+           read_stored_message(text, record.key, record.nodes.size(), node.message, log) &&
+           node.message == known.message;
+}
+
 bool thread_assembler::finish() {
     if (record.nodes.size() != message_count) {
         return false;

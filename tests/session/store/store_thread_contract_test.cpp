@@ -326,6 +326,40 @@ TEST_P(StoreContract, ALongThreadIsTheSameAfterItWasStored) {
     EXPECT_LE(thread.bytes, 3000U * 500U);
 }
 
+TEST_P(StoreContract, ALongThreadThatWasReadBeforeHasWhatCameLater) {
+    changes first;
+    for (node_index i = 0; i < 600; ++i) {
+        first.messages.push_back(
+            user_message("m" + std::to_string(i), "text", i == 0 ? no_node : i - 1)
+        );
+    }
+    first.branches.push_back({0, {.tip = 599, .updated_at = 1000}});
+    begin(thread_1, "run_1", std::move(first));
+    EXPECT_EQ(load(thread_1).nodes.size(), 600U);
+    changes more = user_turn("m600", "later", 600);
+    more.messages.push_back(user_message("m601", "on another branch", 9));
+    more.branches.push_back({1, {.tip = 601, .updated_at = 2000}});
+    more.calls.push_back({.id = "call_1", .name = "f", .run_id = "run_2"});
+    more.state = json_text(R"({"a":1})");
+    begin(thread_1, "run_2", std::move(more));
+    for (int again = 0; again < 2; ++again) {
+        const thread_record found = load(thread_1);
+        ASSERT_EQ(found.nodes.size(), 602U);
+        EXPECT_EQ(found.nodes[0].message.id, "m0");
+        EXPECT_EQ(found.nodes[599].message.id, "m599");
+        EXPECT_EQ(text_of(found.nodes[600].message.content), "later");
+        EXPECT_EQ(found.nodes[601].parent, 9U);
+        EXPECT_EQ(found.branches.size(), 2U);
+        EXPECT_EQ(found.calls.size(), 1U);
+        EXPECT_EQ(found.state.view(), R"({"a":1})");
+    }
+    EXPECT_TRUE(get(subject().remove(thread_1)));
+    EXPECT_FALSE(get(subject().load(thread_1)));
+    begin(thread_1, "run_1", user_turn("other", "new"));
+    ASSERT_EQ(load(thread_1).nodes.size(), 1U);
+    EXPECT_EQ(load(thread_1).nodes[0].message.id, "other");
+}
+
 TEST_P(StoreContract, KnowsAboutHowManyBytesTheMessagesOfAThreadTake) {
     begin(thread_1, "run_1", user_turn("m1", std::string(10'000, 'x')));
     const std::uint64_t before = load(thread_1).bytes;
