@@ -15,6 +15,7 @@ usage: tests/bench/run.sh [options]
   --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
                     beside as many streams through nginx; history: as streams, each on a thread of 100
                     messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite);
+                    thread-4000: 10 runs of one token, each the second on a thread of 4000 messages of 200 bytes;
                     elsewhere: one run with 20 readers, at the gateway that has the run or at another one on the same
                     database (postgres, elsewhere); attach: runs that are each read by one more reader, at either
                     (postgres, elsewhere); pairs-5000: the same with 5 000 runs at once (elsewhere);
@@ -83,6 +84,7 @@ done
 if [ -z "$targets" ]; then
     case $workload in
     history | long) targets=memory,sqlite ;;
+    thread-4000) targets=memory,sqlite,postgres ;;
     elsewhere | attach) targets=postgres,elsewhere ;;
     pairs-5000) targets=elsewhere ;;
     answers-*) targets=memory,chat,chat-full ;;
@@ -101,12 +103,13 @@ attach) streams=4000 tokens=40 interval_ms=100 spread_ms=20000 kind_of_load=pair
 pairs-5000) streams=10000 tokens=60 interval_ms=1000 spread_ms=50000 kind_of_load=pairs ;;
 history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
 long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
+thread-4000) streams=10 tokens=1 history=4000 history_bytes=200 ;;
 tokens-1000) streams=20 tokens=1000 interval_ms=5 ;;
 runs-1000) streams=1000 tokens=100 interval_ms=100 spread_ms=5000 ;;
 runs-5000) streams=5000 tokens=100 interval_ms=500 spread_ms=25000 ;;
 one-token) streams=3000 tokens=1 spread_ms=6000 ;;
 answers-1000 | answers-4000) streams=10 tokens=${workload#answers-} interval_ms=5 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout, elsewhere, attach, pairs-5000, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, lockstep, one-token" ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, elsewhere, attach, pairs-5000, history, long, thread-4000, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, lockstep, one-token" ;;
 esac
 if [ -n "$quick" ]; then
     rounds=2 streams=50 spread_ms=500
@@ -410,6 +413,9 @@ run_target() {
     ! on_database "$target" || more=(--database-pid "$database_pid")
     [ "$target" != elsewhere ] || more+=(--reader-port "$other_port" --second-pid "$other_pid")
     [ "$target" != two ] || more+=(--second-port "$other_port" --second-pid "$other_pid")
+    if [ "$workload" = thread-4000 ]; then
+        run_load "$streams" 1 "$spread_ms" --mark "$mark" "${more[@]}" >/dev/null || return 1
+    fi
     if run_load 20 20 200 "${more[@]}" >/dev/null && before=$(wal_bytes) &&
         line=$(run_load "$streams" "$tokens" "$spread_ms" --mark "$mark" --mock-pid "$mock_pid" \
             --cores $server_core,$harness_core "${more[@]}"); then
