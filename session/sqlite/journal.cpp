@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t allocated_at_once = std::size_t{1} << 20U;
 // About the size of a short run's log.
 constexpr std::size_t tried_bytes = 4096;
-// Above this, the memory of a record is freed.
+// Above this, the memory of records is freed.
 constexpr std::size_t kept_record_bytes = 64U << 10U;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -181,36 +181,44 @@ journal::file* journal::file_for(std::size_t bytes) noexcept {
     return nullptr;
 }
 
-std::uint64_t journal::append(const encoded_slice& entries) noexcept {
+std::uint64_t journal::append(std::span<const encoded_slice> slices) noexcept {
     const std::lock_guard lock(mutex_);
     std::uint64_t number = 0;
     try {
-        number = write_record(entries);
+        number = write_records(slices);
     } catch (const std::exception&) {
         can_write_.store(false, std::memory_order_relaxed);
     }
     return number;
 }
 
-std::uint64_t journal::write_record(const encoded_slice& entries) {
-    file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
+std::uint64_t journal::write_records(std::span<const encoded_slice> slices) {
+    std::size_t bytes = 0;
+    for (const encoded_slice& each : slices) {
+        bytes += each.bytes.size() + 2 * journal_head_bytes;
+    }
+    file* to = file_for(bytes);
     if (to == nullptr) { // The next file may be in the making.
         can_write_ = !lacks_file_;
         return 0;
     }
-    const journal_place at{settings_.identity, to->number, to->end};
-    write_journal_record(record_, at, to->last, entries);
+    records_.clear();
+    journal_neighbour last = to->last;
+    for (const encoded_slice& each : slices) {
+        const journal_place at{settings_.identity, to->number, to->end + records_.size()};
+        last = {each.run_number, append_journal_record(records_, at, last, each)};
+    }
     check_failpoint("journal.write");
-    const bool is_written = write(*to, record_);
+    const bool is_written = write(*to, records_);
     can_write_.store(is_written, std::memory_order_relaxed);
     if (is_written) {
-        to->last = {entries.run_number, record_.size()};
-        to->end += record_.size();
+        to->last = last;
+        to->end += records_.size();
         to->is_dirty = true;
     }
     look_for_need();
-    if (record_.capacity() > kept_record_bytes) {
-        std::string().swap(record_);
+    if (records_.capacity() > kept_record_bytes) {
+        std::string().swap(records_);
     }
     pass_failpoint("journal.written");
     return is_written ? to->number : 0;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,9 +40,12 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return settings_.path; }
     [[nodiscard]] std::uint64_t identity() const noexcept { return settings_.identity; }
 
-    /// Writes a record. Returns the number of its file, or 0 if it could not be written; then
-    /// nothing of it is in a file.
-    [[nodiscard]] std::uint64_t append(const encoded_slice& entries) noexcept;
+    /// Writes a record for each slice, all with one write to one file. Returns the file's number,
+    /// or 0 if they could not be written; then nothing of them is in a file. `slices` is not empty.
+    [[nodiscard]] std::uint64_t append(std::span<const encoded_slice> slices) noexcept;
+    [[nodiscard]] std::uint64_t append(const encoded_slice& entries) noexcept {
+        return append(std::span(&entries, 1));
+    }
     /// True if the last append() or try_write() could write or, if it lacked a file, if one could
     /// be made. Any thread.
     [[nodiscard]] bool can_write() const noexcept { return can_write_; }
@@ -90,7 +94,8 @@ private:
     };
 
     void make_and_keep(std::uint64_t number);
-    [[nodiscard]] std::uint64_t write_record(const encoded_slice& entries) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] std::uint64_t write_records(std::span<const encoded_slice> slices)
+        AGUI_REQUIRES(mutex_);
     [[nodiscard]] file* file_for(std::size_t bytes) noexcept AGUI_REQUIRES(mutex_);
     [[nodiscard]] bool write(file& to, std::string_view bytes) const noexcept AGUI_REQUIRES(mutex_);
     void look_for_need() noexcept AGUI_REQUIRES(mutex_);
@@ -108,7 +113,7 @@ private:
     /// The index of the one that is being written, if it is usable.
     std::size_t current_ AGUI_GUARDED_BY(mutex_) = 0;
     bool lacks_file_ AGUI_GUARDED_BY(mutex_) = false; ///< The last make_file() failed.
-    std::string record_ AGUI_GUARDED_BY(mutex_);
+    std::string records_ AGUI_GUARDED_BY(mutex_);
 };
 
 } // namespace agui::session

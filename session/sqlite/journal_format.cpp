@@ -200,22 +200,24 @@ bool is_journal(std::string_view bytes, std::uint64_t identity, std::uint64_t fi
            head.sum == head.expected_sum();
 }
 
-void write_journal_record(
-    std::string& record, const journal_place& at, const journal_neighbour& before,
+std::size_t append_journal_record(
+    std::string& records, const journal_place& at, const journal_neighbour& before,
     const encoded_slice& entries
 ) {
-    record.assign(sizeof(record_head), '\0');
-    put_leb128(record, static_cast<std::uint64_t>(entries.run_number));
-    put_leb128(record, entries.first_sequence);
-    put_leb128(record, entries.count);
-    put_leb128(record, static_cast<std::uint64_t>(before.run_number));
-    put_leb128(record, before.bytes);
-    record += entries.bytes;
-    record_head head{static_cast<std::uint32_t>(record.size()), 0, 0};
+    const std::size_t begin = records.size();
+    records.append(sizeof(record_head), '\0');
+    put_leb128(records, static_cast<std::uint64_t>(entries.run_number));
+    put_leb128(records, entries.first_sequence);
+    put_leb128(records, entries.count);
+    put_leb128(records, static_cast<std::uint64_t>(before.run_number));
+    put_leb128(records, before.bytes);
+    records += entries.bytes;
+    record_head head{static_cast<std::uint32_t>(records.size() - begin), 0, 0};
     head.entries_sum = sum_of_entries(at, entries.bytes);
     head.head_sum = sum_of_head(at, head, entries, before);
-    std::memcpy(record.data(), &head, sizeof head);
-    record.resize(aligned(record.size()));
+    std::memcpy(records.data() + begin, &head, sizeof head);
+    records.resize(begin + aligned(records.size() - begin));
+    return records.size() - begin;
 }
 
 std::vector<journal_item>

@@ -36,9 +36,9 @@ inline constexpr std::size_t journal_head_bytes = 32;
 [[nodiscard]] bool
 is_journal(std::string_view bytes, std::uint64_t identity, std::uint64_t file) noexcept;
 
-/// Replaces `record` by the bytes of the entries, with padding.
-void write_journal_record(
-    std::string& record, const journal_place& at, const journal_neighbour& before,
+/// Appends a record with the entries to `records`, with padding. Returns its size.
+std::size_t append_journal_record(
+    std::string& records, const journal_place& at, const journal_neighbour& before,
     const encoded_slice& entries
 );
 

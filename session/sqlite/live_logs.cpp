@@ -1,6 +1,7 @@
 #include "session/sqlite/live_logs.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -36,34 +37,76 @@ void live_logs::close(std::int64_t run_number) {
     }
 }
 
-live_logs::outcome live_logs::append(const log_slice& slice) {
+void live_logs::append(std::span<appending> all) noexcept {
     const std::lock_guard lock(mutex_);
-    const auto found = runs_.find(slice.run_number);
-    if (found == runs_.end() || slice.first_sequence != found->second.end + 1) {
-        return outcome::refused;
+    written_.clear();
+    // In memory first, because that can be undone.
+    for (appending& each : all) {
+        each.result = keep(*each.slice) ? outcome::written : outcome::refused;
     }
-    live_run& run = found->second;
-    // Append in memory first, because that can be undone.
-    run.latest.append(slice, encoded_);
-    const auto count = static_cast<std::uint32_t>(slice.ends.size());
-    const std::uint64_t file =
-        journal_.append({slice.run_number, slice.first_sequence, count, encoded_});
     if (encoded_.capacity() > kept_encoded_bytes) {
         std::string().swap(encoded_);
     }
+    if (written_.empty()) {
+        return;
+    }
+    const std::uint64_t file = journal_.append(written_);
+    for (appending& each : all) {
+        if (each.result == outcome::written) {
+            each.result = settle(*each.slice, file);
+        }
+    }
+}
+
+// Returns null if the slice does not continue the log of an open run.
+live_logs::live_run* live_logs::run_of(const log_slice& slice) noexcept {
+    const auto found = runs_.find(slice.run_number);
+    const bool continues = found != runs_.end() && slice.first_sequence == found->second.end + 1;
+    return continues ? &found->second : nullptr;
+}
+
+// Keeps the entries in memory and adds them to written_.
+bool live_logs::keep(const log_slice& slice) noexcept {
+    live_run* const run = run_of(slice);
+    if (run == nullptr) {
+        return false;
+    }
+    try {
+        written_.emplace_back();
+        run->latest.append(slice, encoded_);
+    } catch (const std::exception&) {
+        if (!written_.empty() && written_.back().count == 0) {
+            written_.pop_back();
+        }
+        return false;
+    }
+    written_.back() = {
+        slice.run_number, slice.first_sequence, static_cast<std::uint32_t>(slice.ends.size()),
+        run->latest.appended()
+    };
+    return true;
+}
+
+// `file` has the kept entries; 0: they could not be written.
+live_logs::outcome live_logs::settle(const log_slice& slice, std::uint64_t file) noexcept {
+    live_run& run = *run_of(slice);
     if (file == 0) {
         run.latest.undo_append();
         return outcome::refused;
     }
     run.end = last_sequence(slice);
-    if (run.latest_file == 0) {
-        pin(file); // First, because it can throw.
-        run.latest_file = file;
+    try {
+        if (run.latest_file == 0) {
+            pin(file); // First, because it can throw.
+            run.latest_file = file;
+        }
+        if (run.latest.bytes() < run.due_at) {
+            return outcome::written;
+        }
+        due_.push_back(slice.run_number);
+    } catch (const std::exception&) {
+        return outcome::refused; // The file may be removed early, so nobody may rely on it.
     }
-    if (run.latest.bytes() < run.due_at) {
-        return outcome::written;
-    }
-    due_.push_back(slice.run_number);
     run.due_at = run.latest.bytes() + due_bytes;
     return outcome::written_and_due;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,8 +30,19 @@ public:
         written,
         written_and_due ///< Written, and rows should be written for the run (take_due()).
     };
-    /// Appends entries of an open run, which must continue its log.
-    [[nodiscard]] outcome append(const log_slice& slice);
+    /// Entries of an open run, which must continue its log, and what became of them.
+    struct appending {
+        const log_slice* slice = nullptr;
+        outcome result = outcome::refused;
+    };
+    /// Appends entries of different runs with one write to the journal. If it fails, all are
+    /// refused. Entries that do not continue their log are refused alone.
+    void append(std::span<appending> all) noexcept;
+    [[nodiscard]] outcome append(const log_slice& slice) noexcept {
+        appending one{&slice};
+        append(std::span(&one, 1));
+        return one.result;
+    }
 
     /// Opens the run for entries after `end`. Does nothing if it is open.
     void open(std::int64_t run_number, std::uint64_t end);
@@ -74,6 +86,10 @@ private:
         std::uint64_t latest_file = 0;
     };
 
+    [[nodiscard]] live_run* run_of(const log_slice& slice) noexcept AGUI_REQUIRES(mutex_);
+    [[nodiscard]] bool keep(const log_slice& slice) noexcept AGUI_REQUIRES(mutex_);
+    [[nodiscard]] outcome settle(const log_slice& slice, std::uint64_t file) noexcept
+        AGUI_REQUIRES(mutex_);
     void pin(std::uint64_t file) AGUI_REQUIRES(mutex_);
     void unpin(std::uint64_t& file) noexcept AGUI_REQUIRES(mutex_);
 
@@ -84,6 +100,7 @@ private:
     /// Counts, for each file, the numbers above that name it.
     std::map<std::uint64_t, std::size_t> pins_ AGUI_GUARDED_BY(mutex_);
     std::string encoded_ AGUI_GUARDED_BY(mutex_);
+    std::vector<encoded_slice> written_ AGUI_GUARDED_BY(mutex_); ///< Memory for append().
 };
 
 } // namespace agui::session

@@ -52,9 +52,14 @@ struct log_chunk {
 /// Consecutive entries of one run that grow: complete chunks and one that is open.
 class chunk_list {
 public:
-    /// Appends the slice's entries and replaces `encoded` by the bytes that were added. The slice
-    /// is not empty and continues the list. Throws std::bad_alloc, and then appends nothing.
+    /// Appends the slice's entries; `encoded` is memory for their bytes. The slice is not empty and
+    /// continues the list. Throws std::bad_alloc, and then appends nothing.
     void append(const log_slice& slice, std::string& encoded);
+    /// The bytes that the last call of append() has added. Valid until the list changes.
+    [[nodiscard]] std::string_view appended() const noexcept {
+        const std::string_view bytes = chunks_.back().bytes;
+        return bytes.substr(bytes.size() - last_bytes_);
+    }
     /// Undoes the last call of append(); the next one begins with a whole entry.
     void undo_append() noexcept;
     /// Appends the chunks of `next`, which begins with a whole entry, and empties it.

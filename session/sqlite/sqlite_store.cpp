@@ -6,6 +6,9 @@
 
 #include "session/base/failpoint.hpp"
 
+#include <boost/container/small_vector.hpp>
+
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -178,22 +181,46 @@ sqlite_store::commit(thread_key key, changes change, std::optional<log_slice> lo
 void sqlite_store::append_log(
     const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
 ) {
-    if (slice.ends.empty()) {
-        return;
+    const log_append one{&slice, observer, held};
+    append_logs(std::span(&one, 1));
+}
+
+void sqlite_store::append_logs(std::span<const log_append> all) {
+    boost::container::small_vector<live_logs::appending, 32> entries;
+    for (const log_append& each : all) {
+        const bool may_write = !each.held || each.held->is_held();
+        if (may_write && !each.slice->ends.empty()) {
+            entries.push_back({.slice = each.slice});
+        }
     }
-    const live_logs::outcome outcome =
-        held && !held->is_held() ? live_logs::outcome::refused : tables_.live.append(slice);
-    if (outcome == live_logs::outcome::written_and_due || tables_.files.take_new_need()) {
+    tables_.live.append(entries);
+    const bool is_due = std::ranges::any_of(entries, [](const live_logs::appending& each) {
+        return each.result == live_logs::outcome::written_and_due;
+    });
+    if (is_due || tables_.files.take_new_need()) {
         worker_.look_for_upkeep();
     }
-    if (outcome == live_logs::outcome::refused) {
-        if (observer) {
-            observer->on_failed();
+    const auto* outcome = entries.data();
+    for (const log_append& each : all) {
+        if (each.slice->ends.empty()) {
+            continue;
         }
-    } else if (syncs_log_) {
-        worker_.sync(last_sequence(slice), observer);
-    } else if (observer) {
-        observer->on_durable(last_sequence(slice));
+        const bool was_tried =
+            outcome != entries.data() + entries.size() && outcome->slice == each.slice;
+        const bool is_written = was_tried && outcome->result != live_logs::outcome::refused;
+        outcome += was_tried ? 1 : 0;
+        report_append(each, is_written);
+    }
+}
+
+void sqlite_store::report_append(const log_append& entries, bool is_written) {
+    const std::uint64_t last = last_sequence(*entries.slice);
+    if (is_written && syncs_log_) {
+        worker_.sync(last, entries.observer);
+    } else if (entries.observer && is_written) {
+        entries.observer->on_durable(last);
+    } else if (entries.observer) {
+        entries.observer->on_failed();
     }
 }
 

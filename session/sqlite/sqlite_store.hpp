@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ public:
     void append_log(
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     ) override;
+    void append_logs(std::span<const log_append> all) override;
     bool keeps_logs() const noexcept override { return true; }
     boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
@@ -95,6 +97,7 @@ private:
     boost::asio::awaitable<result<bool>> mark_removed(thread_key key);
     boost::asio::awaitable<result<void>> erase_removed();
     boost::asio::awaitable<void> restore_reserve();
+    void report_append(const log_append& entries, bool is_written);
 
     lease_table leases_;
     agui::logger& log_;

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -256,6 +257,20 @@ public:
         const log_slice& slice, const std::shared_ptr<log_observer>& observer,
         const lease_ptr& held = nullptr
     ) = 0;
+
+    /// Entries of one run for append_logs(), with the arguments of append_log().
+    struct log_append {
+        const log_slice* slice = nullptr;
+        std::shared_ptr<log_observer> observer;
+        lease_ptr held;
+    };
+    /// Does the same for entries of different runs. The store may write them together; then all of
+    /// them are written before the first observer is told, and if that write fails, all are lost.
+    virtual void append_logs(std::span<const log_append> all) {
+        for (const log_append& each : all) {
+            append_log(*each.slice, each.observer, each.held);
+        }
+    }
 
     /// True if read_log() serves logs of ended runs. Otherwise the writer of a log must keep it.
     [[nodiscard]] virtual bool keeps_logs() const noexcept = 0;

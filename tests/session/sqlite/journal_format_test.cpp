@@ -19,13 +19,13 @@ constexpr std::uint64_t file_number = 7;
 class JournalFormat : public ::testing::Test {
 protected:
     void add(std::int64_t run, std::uint64_t first, std::uint32_t count, std::string_view bytes) {
-        std::string record;
-        write_journal_record(
-            record, {identity, file_number, file_.size()}, before_, {run, first, count, bytes}
-        );
-        places_.push_back(file_.size());
-        before_ = {run, record.size()};
-        file_ += record;
+        const std::size_t place = file_.size();
+        places_.push_back(place);
+        before_ = {
+            run, append_journal_record(
+                     file_, {identity, file_number, place}, before_, {run, first, count, bytes}
+                 )
+        };
     }
 
     void add_some() {

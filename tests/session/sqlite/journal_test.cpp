@@ -179,6 +179,23 @@ TEST_F(Journal, AWriteFailsIfTheAllocatedSpaceIsFull) {
     EXPECT_EQ(sequences().size(), sequence);
 }
 
+TEST_F(Journal, WritesSeveralRecordsTogetherOrNone) {
+    journal subject = make(std::size_t{8} << 20U);
+    add_file(subject, 1);
+    const std::string large(std::size_t{2} << 20U, 'x');
+    const std::vector<encoded_slice> together{{1, 1, 1, "a"}, {2, 2, 1, "of two"}, {3, 3, 1, "c"}};
+    const std::vector<encoded_slice> too_large{{1, 4, 1, "d"}, {2, 5, 1, large}};
+    EXPECT_EQ(subject.append(together), 1U);
+    {
+        const file_limit full(std::filesystem::file_size(journal::name_of(path(), 1)));
+        EXPECT_EQ(subject.append(too_large), 0U);
+    }
+    EXPECT_EQ(sequences(), (sequences_t{1, 2, 3}));
+
+    EXPECT_EQ(subject.append(slice(6, "f")), 1U);
+    EXPECT_EQ(sequences(), (sequences_t{1, 2, 3, 6}));
+}
+
 TEST_F(Journal, SurvivesThatItsFileIsTruncated) {
     journal subject = make();
     add_file(subject, 1);

@@ -122,6 +122,49 @@ TEST_F(LiveLogs, EntriesThatCannotBeWrittenAreNotThere) {
     EXPECT_EQ(left_of(1), read(1));
 }
 
+TEST_F(LiveLogs, EntriesOfSeveralRunsAreWrittenTogether) {
+    subject_.open(1, 0);
+    subject_.open(2, 7);
+    const log_slice one = slice_of(1, 1, {delta(1)});
+    const log_slice gap = slice_of(2, 9, {"x"});
+    const log_slice unknown = slice_of(3, 1, {"x"});
+    const log_slice two = slice_of(2, 8, {"y", "z"});
+    std::vector<live_logs::appending> all{{&one}, {&gap}, {&unknown}, {&two}};
+    subject_.append(all);
+
+    EXPECT_EQ(all[0].result, outcome::written);
+    EXPECT_EQ(all[1].result, outcome::refused) << "alone";
+    EXPECT_EQ(all[2].result, outcome::refused) << "alone";
+    EXPECT_EQ(all[3].result, outcome::written);
+    EXPECT_EQ(left_of(1), read(1));
+    EXPECT_EQ(left_of(2), (strings{"y", "z"}));
+    EXPECT_EQ(read(2), left_of(2));
+}
+
+TEST_F(LiveLogs, AWriteThatFailsRefusesAllOfItsRuns) {
+    subject_.open(1, 0);
+    subject_.open(2, 0);
+    subject_.open(3, 0);
+    EXPECT_EQ(append(1, 1, {delta(1)}), outcome::written);
+    const std::string large(std::size_t{2} << 20U, 'x');
+    EXPECT_NE(append(3, 1, {large}), outcome::refused); // The file is full.
+    const log_slice one = slice_of(1, 2, {delta(2)});
+    const log_slice two = slice_of(2, 1, {delta(1)});
+    std::vector<live_logs::appending> all{{&one}, {&two}};
+    subject_.append(all);
+
+    EXPECT_EQ(all[0].result, outcome::refused);
+    EXPECT_EQ(all[1].result, outcome::refused);
+    EXPECT_EQ(read(1), strings{delta(1)});
+    EXPECT_TRUE(read(2).empty());
+    add_file(2);
+    subject_.append(all);
+    EXPECT_EQ(all[0].result, outcome::written) << "after what is durable";
+    EXPECT_EQ(all[1].result, outcome::written);
+    EXPECT_EQ(left_of(1), read(1));
+    EXPECT_EQ(left_of(2), read(2));
+}
+
 TEST_F(LiveLogs, GatheredEntriesStayUntilRowsHoldThem) {
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 1, {delta(1), delta(2)}), outcome::written);

@@ -677,6 +677,35 @@ TEST_F(SqliteJournal, AnEntryThatCannotBeWrittenFailsAtOnce) {
     expect_entries(*open_killed_copy("killed.db"), number, 4);
 }
 
+TEST_F(SqliteJournal, AWriteThatFailsFailsAllEntriesOfItsRuns) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t one = begin(*subject, thread_1, "run_1");
+    const std::int64_t two = begin(*subject, key_of("other"), "run_2");
+    const log_slice of_one = slice_of(one, 1, {frame(1)});
+    const log_slice of_two = slice_of(two, 1, {frame(1)});
+    const auto first = std::make_shared<recording_observer>();
+    const auto second = std::make_shared<recording_observer>();
+    const std::vector<store::log_append> all{{&of_one, first, nullptr}, {&of_two, second, nullptr}};
+    {
+        int writes = 0;
+        const failpoint_hook hook([&](std::string_view place) {
+            if (place == "journal.write" && ++writes == 1) {
+                throw std::runtime_error("on purpose");
+            }
+        });
+        subject->append_logs(all);
+        EXPECT_EQ(writes, 1) << "one for both";
+    }
+    EXPECT_TRUE(first->wait_failed());
+    EXPECT_TRUE(second->wait_failed());
+    EXPECT_EQ(first->durable() + second->durable(), 0U);
+
+    append(*subject, one, 1, 2);
+    append(*subject, two, 1, 1);
+    expect_entries(*open_killed_copy("killed.db"), one, 2);
+    expect_entries(*open_killed_copy("again.db"), two, 1);
+}
+
 TEST_F(SqliteJournal, ASyncThatFailsFailsItsEntries) {
     const std::unique_ptr<store> subject = open("store.db", durability::power);
     const std::int64_t number = begin(*subject, thread_1, "run_1");
