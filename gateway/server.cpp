@@ -5,6 +5,7 @@
 #include "gateway/http/listener.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/static_files.hpp"
+#include "gateway/log/log_turn.hpp"
 #include "gateway/peers/peer_client.hpp"
 #include "gateway/peers/peer_routes.hpp"
 #include "gateway/peers/peer_streams.hpp"
@@ -367,6 +368,7 @@ void server::impl::spawn(std::string_view what, Job job) {
 }
 
 void server::impl::run_thread(io_thread& one) {
+    const log_turn publishing(one.context.get_executor());
     for (;;) {
         try {
             one.context.run();

@@ -1,19 +1,19 @@
 #include "gateway/log/event_log.hpp"
 
+#include "gateway/log/log_turn.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <exception>
+#include <span>
 #include <utility>
 
 namespace agui::gateway {
 
 namespace {
-
-// Memory that each thread of execution keeps for its next slice.
-constexpr std::size_t reused_slice_bytes = 4096;
 
 // Limit of appended but unstored bytes of one log: about 2000 tokens. A run that produces faster
 // than the disk writes must wait long before it fills the store's queue.
@@ -41,6 +41,9 @@ void event_log::set_run(std::int64_t number, session::lease_ptr held) noexcept {
 }
 
 void event_log::on_event(const translator::wire_event& event) {
+    if (event.terminal && writing_.batch_waits) {
+        flush(); // What came before the end does not wait for the commit of the end.
+    }
     verifier_.check(event);
     {
         const std::lock_guard lock(mutex_);
@@ -52,57 +55,85 @@ void event_log::on_event(const translator::wire_event& event) {
     }
 }
 
-void event_log::begin_batch() noexcept { writing_.in_batch = true; }
+void event_log::begin_batch() {
+    writing_.in_batch = true;
+    if (log_turn* const turn = log_turn::of_this_thread()) {
+        turn->begin_batch();
+    }
+}
 
 void event_log::end_batch() {
     writing_.in_batch = false;
+    log_turn* const turn = log_turn::of_this_thread();
     if (writing_.staged_from <= own().events.size()) {
-        flush();
+        if (turn != nullptr && turn->is_busy() && !takes_no_more()) {
+            schedule_flush();
+            writing_.batch_waits = true;
+        } else {
+            flush();
+        }
+    }
+    if (turn != nullptr) {
+        turn->end_batch();
     }
 }
 
 void event_log::schedule_flush() {
-    if (!writing_.flush_scheduled) {
-        writing_.flush_scheduled = true;
-        boost::asio::post(executor_, [self = shared_from_this()] { self->flush(); });
+    if (writing_.flush_scheduled) {
+        return;
     }
+    if (log_turn* const turn = log_turn::of_this_thread()) {
+        turn->add(shared_from_this());
+    } else {
+        boost::asio::post(executor_, [self = shared_from_this()] {
+            self->writing_.flush_scheduled = false;
+            self->flush();
+        });
+    }
+    writing_.flush_scheduled = true;
 }
 
 // The terminal's commit makes everything visible.
 bool event_log::takes_no_more() const noexcept { return writing_.has_terminal || own().end; }
 
 void event_log::flush() {
-    writing_.flush_scheduled = false;
-    if (settings_.store == nullptr || writing_.held_back) {
-        if (takes_no_more()) {
-            return;
-        }
+    const std::shared_ptr<event_log> self = shared_from_this();
+    log_turn::publish(std::span(&self, 1));
+}
+
+bool event_log::is_stored() const noexcept {
+    return settings_.store != nullptr && !writing_.held_back;
+}
+
+// Fills the empty `slice` with the entries that the store gets next. Returns false if it gets none.
+bool event_log::stage(session::log_slice& slice) noexcept {
+    writing_.batch_waits = false;
+    // The store loses entries that it is given just after it has failed, like the earlier ones.
+    if (!is_stored() || takes_no_more() || failed_.load(relaxed) ||
+        writing_.staged_from > own().events.size()) {
+        return false;
+    }
+    pass_failpoint("log.flush");
+    try {
+        write_staged(slice);
+        return true;
+    } catch (const std::exception&) {
+        slice = {};
+        on_failed(); // Without memory for them, entries are lost as if the store had failed.
+        return false;
+    }
+}
+
+// Shows what need not be durable, once the store has the entries of stage(), if there are any.
+void event_log::show_unstored(const session::log_slice& staged) noexcept {
+    if (!is_stored() && !takes_no_more()) {
         const std::uint64_t last = own().events.size();
         if (!writing_.held_back) {
             writing_.staged_from = last + 1;
         }
         make_visible(last, stored::no);
-        return;
-    }
-    pass_failpoint("log.flush");
-    const std::uint64_t last = own().events.size();
-    // The store loses entries that it is given just after it has failed, like the earlier ones.
-    if (takes_no_more() || failed_.load(relaxed) || writing_.staged_from > last) {
-        return;
-    }
-    // Shared by all logs of this thread: most slices are one token, for which nothing is allocated.
-    static thread_local session::log_slice reused;
-    session::log_slice slice = std::exchange(reused, {});
-    write_staged(slice);
-    settings_.store->append_log(slice, shared_from_this(), own().held);
-    if (slice.events.capacity() <= reused_slice_bytes) {
-        slice.events.clear();
-        slice.ends.clear();
-        slice.variants.clear();
-        reused = std::move(slice);
-    }
-    if (settings_.visible_before_durable) {
-        make_visible(last, stored::no);
+    } else if (settings_.visible_before_durable && !staged.ends.empty()) {
+        make_visible(staged.first_sequence + staged.ends.size() - 1, stored::no);
     }
 }
 

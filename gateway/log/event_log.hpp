@@ -86,13 +86,15 @@ public:
     void hold_back() noexcept { writing_.held_back = true; }
 
     /// Appends an event. It is given to the store, or readers are woken, after the current handler
-    /// of the executor has returned, or at the end of the batch. From a terminal event on, entries
-    /// wait for take_staged().
+    /// of the executor has returned, or as end_batch() says. From a terminal event on, entries wait
+    /// for take_staged().
     void on_event(const translator::wire_event& event) override;
 
     /// Begins a batch: its events (from one read from the model server) are published together by
-    /// end_batch(), without a handler for each.
-    void begin_batch() noexcept;
+    /// end_batch(), without a handler for each. If batches of other logs come right before it, they
+    /// are published with those that follow, after the handlers that are ready (log_turn), but
+    /// before a terminal event is appended.
+    void begin_batch();
     void end_batch();
 
     /// The entries not yet given to the store, with the terminal. The caller must commit them.
@@ -220,6 +222,8 @@ public:
     void on_failed() noexcept override;
 
 private:
+    friend class log_turn; // Publishes several logs together.
+
     /// What readers get after the visible and the unnumbered events.
     struct ending {
         bool is_stored = false; ///< All events, as the store has them.
@@ -240,6 +244,7 @@ private:
         bool held_back = false;
         bool in_batch = false;
         bool flush_scheduled = false;
+        bool batch_waits = false;  ///< A batch has ended that is to be published with others.
         bool has_terminal = false; ///< A terminal event was appended.
         /// The timer in room() while it waits.
         boost::asio::steady_timer* pause = nullptr;
@@ -253,6 +258,9 @@ private:
     }
     void schedule_flush();
     void flush();
+    [[nodiscard]] bool stage(session::log_slice& slice) noexcept;
+    void show_unstored(const session::log_slice& staged) noexcept;
+    [[nodiscard]] bool is_stored() const noexcept;
     [[nodiscard]] bool takes_no_more() const noexcept;
     void write_staged(session::log_slice& slice);
     void end(ending how, std::vector<std::string> unnumbered = {});

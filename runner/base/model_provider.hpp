@@ -81,7 +81,7 @@ public:
     virtual void on_call_end(std::size_t call);
 
     /// Everything between these two calls came from one read of the network. The sink may publish
-    /// it together, at end_batch().
+    /// it together, at end_batch() or after the handlers that are ready.
     virtual void begin_batch() {}
     virtual void end_batch() {}
 

@@ -42,7 +42,8 @@ public:
     virtual void emit(const runner_event& event) = 0;
 
     /// Events between begin_batch() and end_batch() arrived together and are shown together, at
-    /// end_batch(). All other events are shown after the current handler of the executor.
+    /// end_batch() or after the handlers that are ready. All other events are shown after the
+    /// current handler of the executor.
     virtual void begin_batch() {}
     virtual void end_batch() {}
 

@@ -40,7 +40,7 @@ struct appended_slice {
 };
 
 // A store that only takes logs, and makes them durable when the test says so.
-class log_only_store final : public session::store {
+class log_only_store : public session::store {
 public:
     std::vector<appended_slice> log;
 
