@@ -4,16 +4,12 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
 #include "runner/base/tool_names.hpp"
-#include "runner/base/tool_schema.hpp"
+#include "runner/provider/request_body.hpp"
 
-#include <boost/json/serialize.hpp>
-#include <boost/json/value.hpp>
+#include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -102,7 +98,6 @@ public:
     std::string write();
 
 private:
-    bool member(std::string_view name);
     [[nodiscard]] bool is_dropped(std::string_view setting) const {
         return runner::is_dropped(settings_, setting);
     }
@@ -111,7 +106,6 @@ private:
     void output_config();
     void temperature();
     void tool_choice();
-    void extra_members();
     void tools();
 
     const model_request& request_;
@@ -119,23 +113,9 @@ private:
     const anthropic_settings& settings_;
     const anthropic_rules rules_ = anthropic_rules_of(given_.model);
     const tool_names names_{request_.tools};
-    std::string out_ = "{";
-    bool first_member_ = true;
+    request_body body_{settings_.extra_body};
+    std::string& out_ = body_.text();
 };
-
-/// Begins a top-level member. Returns false if `extra_body` replaces it or, with null, removes it.
-bool request_writer::member(std::string_view name) {
-    if (settings_.extra_body.contains(name)) {
-        return false;
-    }
-    if (!first_member_) {
-        out_.push_back(',');
-    }
-    first_member_ = false;
-    append_json_string(out_, name);
-    out_.push_back(':');
-    return true;
-}
 
 void request_writer::leave_out(std::string_view setting) const {
     if (settings_.on_left_out) {
@@ -144,31 +124,25 @@ void request_writer::leave_out(std::string_view setting) const {
 }
 
 std::string request_writer::write() {
-    if (member("model")) {
-        append_json_string(out_, given_.model);
-    }
-    if (member("max_tokens")) {
-        const bool has_limit = given_.max_output_tokens && !is_dropped("max_output_tokens");
-        out_.append(std::to_string(has_limit ? *given_.max_output_tokens : anthropic_output_tokens)
-        );
-    }
+    body_.text_member("model", given_.model);
+    const bool has_limit = given_.max_output_tokens && !is_dropped("max_output_tokens");
+    body_.number_member(
+        "max_tokens", has_limit ? *given_.max_output_tokens : anthropic_output_tokens
+    );
     thinking();
     output_config();
     temperature();
     if (request_.tools != nullptr && !request_.tools->empty()) {
         tool_choice();
     }
-    if (member("stream")) {
-        out_.append("true");
-    }
-    extra_members();
+    body_.true_or_false("stream", true);
+    body_.extra_members({"messages", "system"}); // These two are the conversation's own.
     if (request_.tools != nullptr && !request_.tools->empty()) {
         tools();
     }
-    out_.append(first_member_ ? "" : ",");
+    out_.append(out_.size() == 1 ? "" : ",");
     append_conversation(out_, request_, settings_, names_, mark_of(settings_.cache));
-    out_.push_back('}');
-    return std::move(out_);
+    return body_.finish();
 }
 
 void request_writer::thinking() {
@@ -176,7 +150,7 @@ void request_writer::thinking() {
     if (!choice.refused.empty()) {
         leave_out(choice.refused);
     }
-    if (choice.kind == anthropic_thinking::model_default || !member("thinking")) {
+    if (choice.kind == anthropic_thinking::model_default || !body_.begin("thinking")) {
         return;
     }
     switch (choice.kind) {
@@ -204,7 +178,7 @@ void request_writer::output_config() {
     const bool has_effort = given_.reasoning_effort && !is_dropped("reasoning_effort") &&
                             !wants_no_thinking(request_, settings_);
     const bool has_schema = !request_.answer_schema.empty();
-    if ((!has_effort && !has_schema) || !member("output_config")) {
+    if ((!has_effort && !has_schema) || !body_.begin("output_config")) {
         return;
     }
     out_.push_back('{');
@@ -223,20 +197,13 @@ void request_writer::output_config() {
 }
 
 void request_writer::temperature() {
-    // Numbers that JSON cannot express are left out.
-    if (!given_.temperature || !std::isfinite(*given_.temperature) || is_dropped("temperature")) {
+    if (!given_.temperature || is_dropped("temperature")) {
         return;
     }
-    if (!rules_.sampling) {
+    if (rules_.sampling) {
+        body_.number_member("temperature", *given_.temperature);
+    } else if (std::isfinite(*given_.temperature)) {
         leave_out("temperature");
-        return;
-    }
-    if (member("temperature")) {
-        // The shortest text that reads back as the same number.
-        std::array<char, 32> digits{};
-        const auto end =
-            std::to_chars(digits.data(), digits.data() + digits.size(), *given_.temperature);
-        out_.append(digits.data(), end.ptr);
     }
 }
 
@@ -257,7 +224,7 @@ void request_writer::tool_choice() {
     }
     const bool one_at_a_time =
         given_.parallel_tool_calls == false && !is_dropped("parallel_tool_calls");
-    if ((!is_given && !one_at_a_time) || !member("tool_choice")) {
+    if ((!is_given && !one_at_a_time) || !body_.begin("tool_choice")) {
         return;
     }
     switch (choice.kind) {
@@ -281,38 +248,16 @@ void request_writer::tool_choice() {
     out_.push_back('}');
 }
 
-void request_writer::extra_members() {
-    for (const auto& [name, value] : settings_.extra_body) {
-        // These two are the conversation's own.
-        if (value.is_null() || name == "messages" || name == "system") {
-            continue;
-        }
-        if (!first_member_) {
-            out_.push_back(',');
-        }
-        first_member_ = false;
-        append_json_string(out_, std::string_view(name.data(), name.size()));
-        out_.push_back(':');
-        out_.append(json::serialize(value));
-    }
-}
-
 void request_writer::tools() {
-    if (!member("tools")) {
+    if (!body_.begin("tools")) {
         return;
     }
     char separator = '[';
     for (const tool_definition& tool : *request_.tools) {
         out_.push_back(separator);
         separator = ',';
-        out_.append(R"({"name":)");
-        append_json_string(out_, names_.sent(tool.name));
-        if (!tool.description.empty()) {
-            out_.append(R"(,"description":)");
-            append_json_string(out_, tool.description);
-        }
-        out_.append(R"(,"input_schema":)");
-        out_.append(json::serialize(tool_schema(tool.parameters)));
+        out_.push_back('{');
+        append_tool(out_, tool, names_, "input_schema");
         if (settings_.eager_input) {
             out_.append(R"(,"eager_input_streaming":true)");
         }

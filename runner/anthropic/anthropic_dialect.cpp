@@ -1,5 +1,7 @@
 #include "runner/anthropic/anthropic_dialect.hpp"
 
+#include "runner/anthropic/anthropic_chat_decoder.hpp"
+
 #include <string>
 #include <utility>
 

@@ -7,6 +7,7 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
 #include "runner/provider/own_origin.hpp"
+#include "runner/provider/request_body.hpp"
 #include "runner/provider/role_order.hpp"
 #include "session/base/finite_json.hpp"
 #include "session/base/white_space.hpp"
@@ -35,11 +36,6 @@ using block_kind = answer_blocks::block::kind;
 // The server refuses a request that ends with an answer, and merges two answers in a row. Requests
 // must begin alike (P13), so this text never changes.
 constexpr std::string_view continue_text = "(Continue.)";
-
-const std::vector<message>& messages_of(const model_request& request) noexcept {
-    static const std::vector<message> none;
-    return request.messages == nullptr ? none : *request.messages;
-}
 
 bool is_system(const message& value) noexcept {
     return value.role == role::system || value.role == role::developer;

@@ -1,11 +1,9 @@
 #pragma once
 
-#include "runner/provider/model_dialect.hpp"
+#include "runner/base/model_provider.hpp"
 
 #include <boost/json/object.hpp>
 
-#include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,57 +54,5 @@ struct openai_settings {
 /// (specification S7), which tools may answer.
 [[nodiscard]] std::string
 write_openai_request(const model_request& request, const openai_settings& settings);
-
-/// Decodes a streamed answer (bytes of an SSE body, cut anywhere) into a model_sink. Also accepts
-/// newline-delimited JSON, and the whole JSON answer of a server that ignores `stream`. Accepts the
-/// deviations of compatible servers: reasoning under several names, or in `reasoning_details` and
-/// content parts alone; calls without index, whole calls in one chunk, missing ids (see
-/// tool_call_assembler); role-only chunks; usage in each chunk, in a chunk without choices, or
-/// inside a choice; comments, `[DONE]` missing after a finish_reason, an in-band `{"error":…}`,
-/// `data:` lines that are not JSON, no empty line between events, a byte order mark, the whole
-/// message after its deltas, characters split between two deltas. The sink always gets valid UTF-8.
-class openai_decoder final : public answer_decoder {
-public:
-    /// `reasoning_tag` is openai_settings::reasoning_tags.
-    openai_decoder(
-        model_sink& sink, std::string model, std::string provider_name,
-        std::string_view reasoning_tag = {}
-    );
-    ~openai_decoder() override;
-    openai_decoder(const openai_decoder&) = delete;
-    openai_decoder& operator=(const openai_decoder&) = delete;
-
-    /// Returns true while more is expected, and false once `[DONE]` or an error came (further bytes
-    /// are ignored).
-    bool feed(std::string_view bytes) override;
-
-    /// True once text, reasoning, a call, or a part of a body without events came.
-    [[nodiscard]] bool begun() const noexcept override;
-    /// True once a finish_reason came; usage and `[DONE]` may still follow.
-    [[nodiscard]] bool ending() const noexcept override;
-    /// True once usage came with or after the finish_reason, so that only `[DONE]` is missing.
-    [[nodiscard]] bool complete() const noexcept override;
-    /// True if the answer can no longer become complete.
-    [[nodiscard]] bool failed() const noexcept override;
-    /// True if the body is JSON without events.
-    [[nodiscard]] bool whole() const noexcept override;
-    /// Number of chunks of the dialect so far, without comments and signs of life.
-    [[nodiscard]] std::size_t chunks() const noexcept override;
-
-    [[nodiscard]] std::size_t kept() const noexcept override;
-    [[nodiscard]] std::size_t large() const noexcept override;
-    void parse_large(memory_budget* budget) override;
-    [[nodiscard]] std::shared_ptr<void> deliver_large() override;
-    void end() override;
-
-    /// The answer. Calls end() and reads remaining large parts unless that was done. An answer
-    /// without a finish_reason is `lost`, unless `[DONE]` came, part of an answer came and no call
-    /// is cut (some servers always leave the reason null).
-    [[nodiscard]] model_outcome finish() override;
-
-private:
-    struct state;
-    std::unique_ptr<state> state_;
-};
 
 } // namespace agui::runner

@@ -2,23 +2,15 @@
 
 #include "runner/base/json_text.hpp"
 #include "runner/base/tool_names.hpp"
-#include "runner/base/tool_schema.hpp"
 #include "runner/openai/openai_messages.hpp"
+#include "runner/provider/request_body.hpp"
 
-#include <boost/json/serialize.hpp>
-#include <boost/json/value.hpp>
-
-#include <array>
-#include <charconv>
-#include <cmath>
+#include <string>
 #include <string_view>
-#include <utility>
 
 namespace agui::runner {
 
 namespace {
-
-namespace json = boost::json;
 
 /// The name of the member that limits the answer's length. OpenAI's newer models refuse
 /// `max_tokens` (400), and all of them accept `max_completion_tokens`. Several compatible servers
@@ -48,138 +40,93 @@ public:
     std::string write();
 
 private:
-    bool member(std::string_view name);
-    void string_member(std::string_view name, std::string_view value);
     void parameters();
     void tools();
 
     const model_request& request_;
     const openai_settings& settings_;
     const tool_names names_{request_.tools};
-    std::string out_;
-    bool first_member_ = true;
+    request_body body_{settings_.extra_body};
     const bool thinking_off_ = needs_thinking_off(request_, settings_);
 };
 
-/// Begins a top-level member. Returns false if `extra_body` replaces it or, with null, removes it.
-bool request_writer::member(std::string_view name) {
-    if (settings_.extra_body.contains(name)) {
-        return false;
-    }
-    if (!first_member_) {
-        out_.push_back(',');
-    }
-    first_member_ = false;
-    append_json_string(out_, name);
-    out_.push_back(':');
-    return true;
-}
-
-void request_writer::string_member(std::string_view name, std::string_view value) {
-    if (member(name)) {
-        append_json_string(out_, value);
-    }
-}
-
 std::string request_writer::write() {
-    out_.push_back('{');
-    string_member("model", request_.parameters.model);
-    if (member("messages")) {
-        append_messages(out_, request_, settings_, names_);
+    body_.text_member("model", request_.parameters.model);
+    if (body_.begin("messages")) {
+        append_messages(body_.text(), request_, settings_, names_);
     }
     if (request_.tools != nullptr && !request_.tools->empty()) {
         tools();
     }
     parameters();
-    if (!request_.answer_schema.empty() && member("response_format")) {
-        out_.append(R"({"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":)"
-        );
-        out_.append(request_.answer_schema).append("}}");
+    if (!request_.answer_schema.empty() && body_.begin("response_format")) {
+        body_.text()
+            .append(R"({"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":)"
+            )
+            .append(request_.answer_schema)
+            .append("}}");
     }
-    if (member("stream")) {
-        out_.append("true");
-    }
-    if (member("stream_options")) {
-        out_.append(R"({"include_usage":true})");
-    }
+    body_.true_or_false("stream", true);
+    body_.raw_member("stream_options", R"({"include_usage":true})");
     if (thinking_off_) {
-        out_.append(R"(,"thinking":{"type":"disabled"})");
+        body_.begin_anyway("thinking");
+        body_.text().append(R"({"type":"disabled"})");
+        body_.extra_members({"thinking", "reasoning_effort"});
+    } else {
+        body_.extra_members();
     }
-    for (const auto& [name, value] : settings_.extra_body) {
-        if (value.is_null() ||
-            (thinking_off_ && (name == "thinking" || name == "reasoning_effort"))) {
-            continue;
-        }
-        if (!first_member_) {
-            out_.push_back(',');
-        }
-        first_member_ = false;
-        append_json_string(out_, std::string_view(name.data(), name.size()));
-        out_.push_back(':');
-        out_.append(json::serialize(value));
-    }
-    out_.push_back('}');
-    return std::move(out_);
+    return body_.finish();
 }
 
 void request_writer::parameters() {
     const model_parameters& given = request_.parameters;
-    // The shortest text that reads back as the same number. Numbers that JSON cannot express are
-    // left out.
-    if (given.temperature && std::isfinite(*given.temperature) && member("temperature")) {
-        std::array<char, 32> digits{};
-        const auto end =
-            std::to_chars(digits.data(), digits.data() + digits.size(), *given.temperature);
-        out_.append(digits.data(), end.ptr);
+    if (given.temperature) {
+        body_.number_member("temperature", *given.temperature);
     }
-    if (given.max_output_tokens && member(output_limit_member(given.model))) {
-        out_.append(std::to_string(*given.max_output_tokens));
+    if (given.max_output_tokens) {
+        body_.number_member(output_limit_member(given.model), *given.max_output_tokens);
     }
     if (given.reasoning_effort && !thinking_off_) {
-        string_member("reasoning_effort", *given.reasoning_effort);
+        body_.text_member("reasoning_effort", *given.reasoning_effort);
     }
 }
 
 void request_writer::tools() {
-    if (member("tools")) {
+    std::string& out = body_.text();
+    if (body_.begin("tools")) {
         char separator = '[';
         for (const tool_definition& tool : *request_.tools) {
-            out_.push_back(separator);
+            out.push_back(separator);
             separator = ',';
-            out_.append(R"({"type":"function","function":{"name":)");
-            append_json_string(out_, names_.sent(tool.name));
-            if (!tool.description.empty()) {
-                out_.append(R"(,"description":)");
-                append_json_string(out_, tool.description);
-            }
-            out_.append(R"(,"parameters":)");
-            // Optional in the dialect, but required by some chat templates of compatible servers.
-            out_.append(json::serialize(tool_schema(tool.parameters)));
-            out_.append("}}");
+            out.append(R"({"type":"function","function":{)");
+            // The schema is optional in the dialect, but required by some chat templates of
+            // compatible servers.
+            append_tool(out, tool, names_, "parameters");
+            out.append("}}");
         }
-        out_.push_back(']');
+        out.push_back(']');
     }
     // Written here, because servers refuse both if no tools are offered.
-    if (request_.parameters.tool_choice && member("tool_choice")) {
+    if (request_.parameters.tool_choice && body_.begin("tool_choice")) {
         switch (request_.parameters.tool_choice->kind) {
         case tool_choice::mode::automatic:
-            out_.append(R"("auto")");
+            out.append(R"("auto")");
             break;
         case tool_choice::mode::none:
-            out_.append(R"("none")");
+            out.append(R"("none")");
             break;
         case tool_choice::mode::required:
-            out_.append(R"("required")");
+            out.append(R"("required")");
             break;
         case tool_choice::mode::named:
-            out_.append(R"({"type":"function","function":{"name":)");
-            append_json_string(out_, names_.sent(request_.parameters.tool_choice->name));
-            out_.append("}}");
+            out.append(R"({"type":"function","function":{"name":)");
+            append_json_string(out, names_.sent(request_.parameters.tool_choice->name));
+            out.append("}}");
             break;
         }
     }
-    if (request_.parameters.parallel_tool_calls && member("parallel_tool_calls")) {
-        out_.append(*request_.parameters.parallel_tool_calls ? "true" : "false");
+    if (request_.parameters.parallel_tool_calls) {
+        body_.true_or_false("parallel_tool_calls", *request_.parameters.parallel_tool_calls);
     }
 }
 

@@ -1,5 +1,7 @@
 #include "runner/openai/openai_dialect.hpp"
 
+#include "runner/openai/openai_chat_decoder.hpp"
+
 #include <string>
 #include <utility>
 

@@ -6,6 +6,7 @@
 #include "runner/openai/openai_media.hpp"
 #include "runner/openai/openai_sent_back.hpp"
 #include "runner/provider/own_origin.hpp"
+#include "runner/provider/request_body.hpp"
 #include "runner/provider/role_order.hpp"
 #include "session/base/white_space.hpp"
 
@@ -28,11 +29,6 @@ using session::role;
 /// Google's documented placeholder for calls that Gemini did not make.
 constexpr std::string_view signature_placeholder =
     R"(,"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}})";
-
-const std::vector<message>& messages_of(const model_request& request) noexcept {
-    static const std::vector<message> none;
-    return request.messages == nullptr ? none : *request.messages;
-}
 
 // About what the messages take in the request: a long one that grows is copied each time.
 std::size_t size_of(const std::vector<message>& messages) {

@@ -1,6 +1,7 @@
 #include "runner/provider/answer_body.hpp"
 
 #include "runner/base/json_blanks.hpp"
+#include "runner/base/json_scratch.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -79,7 +80,9 @@ std::string_view answer_body::feed_objects(std::string_view bytes) {
         bytes.remove_prefix(length);
         if (brackets_.closed()) {
             const std::string object = std::exchange(partial_, {});
-            to_.on_object(object);
+            to_.on_event({}, object);
+            // Otherwise the thread would hold the megabytes of an answer until its next object.
+            drop_json_scratch();
         }
     }
     return {};

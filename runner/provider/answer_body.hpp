@@ -14,12 +14,11 @@ namespace agui::runner {
 /// order mark may precede it.
 class answer_body final : private sse_parser::handler {
 public:
-    /// Receives the parts in order; views are valid during the call.
+    /// Receives the parts in order; views are valid during the call. An object has no name.
     class reader {
     public:
         virtual ~reader() = default;
         virtual void on_event(std::string_view name, std::string_view data) = 0;
-        virtual void on_object(std::string_view text) = 0;
     };
 
     /// `to` must outlive this object.

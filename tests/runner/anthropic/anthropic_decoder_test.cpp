@@ -1,4 +1,4 @@
-#include "runner/anthropic/anthropic_chat.hpp"
+#include "runner/anthropic/anthropic_chat_decoder.hpp"
 
 #include "runner/base/utf8.hpp"
 #include "tests/runner/anthropic/anthropic_answer_case.hpp"

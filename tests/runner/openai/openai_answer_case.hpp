@@ -2,7 +2,7 @@
 
 /// Answers of chat completions as text, and the cases that the tests of the decoder are made of.
 
-#include "runner/openai/openai_chat.hpp"
+#include "runner/openai/openai_chat_decoder.hpp"
 #include "tests/runner/openai/recording_model_sink.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runner/openai/openai_chat.hpp"
+#include "runner/openai/openai_chat_decoder.hpp"
 
 #include "tests/runner/openai/openai_answer_case.hpp"
 #include "tests/runner/openai/recording_model_sink.hpp"

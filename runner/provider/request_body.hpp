@@ -1,0 +1,60 @@
+#pragma once
+
+#include "runner/base/model_provider.hpp"
+#include "runner/base/tool_names.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// The messages of a request; none if it has none.
+[[nodiscard]] const std::vector<session::message>& messages_of(const model_request& request
+) noexcept;
+
+/// Writes the body of a request, a JSON object, member by member. Members of `extra_body`, the
+/// configured part, replace those of the dialect or, with null, remove them. Deterministic.
+class request_body {
+public:
+    /// `extra_body` must outlive this object.
+    explicit request_body(const boost::json::object& extra_body) : extra_(extra_body) {}
+
+    /// Begins a member: the caller appends its value to text(). Returns false if `extra_body` has
+    /// it.
+    [[nodiscard]] bool begin(std::string_view name);
+    /// The body so far, for values.
+    [[nodiscard]] std::string& text() noexcept { return text_; }
+
+    void text_member(std::string_view name, std::string_view value);
+    void number_member(std::string_view name, std::int64_t value);
+    /// The shortest text that reads back as the same number. A number that JSON cannot express is
+    /// left out.
+    void number_member(std::string_view name, double value);
+    void true_or_false(std::string_view name, bool value);
+    /// A member with this JSON text.
+    void raw_member(std::string_view name, std::string_view value);
+    /// The member, whatever `extra_body` says.
+    void begin_anyway(std::string_view name);
+
+    /// The members of `extra_body` that are not null, except for these.
+    void extra_members(const std::vector<std::string_view>& except = {});
+
+    /// Ends the object. Called once.
+    [[nodiscard]] std::string finish();
+
+private:
+    const boost::json::object& extra_;
+    std::string text_ = "{";
+};
+
+/// Appends the members of a tool: name, description and schema, which each dialect calls otherwise.
+void append_tool(
+    std::string& out, const tool_definition& tool, const tool_names& names,
+    std::string_view schema_name
+);
+
+} // namespace agui::runner
