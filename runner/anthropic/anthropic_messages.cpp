@@ -1,11 +1,12 @@
 #include "runner/anthropic/anthropic_messages.hpp"
 
-#include "runner/anthropic/answer_blocks.hpp"
+#include "runner/anthropic/anthropic_block_reader.hpp"
 #include "runner/anthropic/anthropic_media.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/base/call_ids.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
+#include "runner/provider/answer_blocks.hpp"
 #include "runner/provider/own_origin.hpp"
 #include "runner/provider/request_body.hpp"
 #include "runner/provider/role_order.hpp"
@@ -294,7 +295,8 @@ void conversation_writer::assistant(const message& value) {
 std::vector<placed_block>
 conversation_writer::blocks_of(const message& value, std::string_view text) {
     if (const session::turn_origin* const origin = own_origin(value, request_)) {
-        record_ = answer_blocks_from_json(origin->data.if_contains(answer_blocks::key));
+        record_ =
+            answer_blocks_from_json(origin->data.if_contains(anthropic_block_reader::record_name));
         std::vector<placed_block> placed =
             record_ ? place_blocks(*record_, value, text, thoughts_) : std::vector<placed_block>();
         if (!placed.empty()) {

@@ -37,6 +37,8 @@ public:
     /// True if the text begins with `{` and ends with the bracket that closes it; blanks may
     /// surround it.
     [[nodiscard]] bool whole() const noexcept { return !is_other_ && brackets_.closed(); }
+    /// Hash of a whole object; blanks between tokens do not change it.
+    [[nodiscard]] std::uint64_t hash() const noexcept { return brackets_.hash(); }
 
 private:
     bool has_begun_ = false;

@@ -1,5 +1,5 @@
-#include "runner/anthropic/answer_blocks.hpp"
 #include "runner/anthropic/anthropic_chat.hpp"
+#include "runner/provider/answer_blocks.hpp"
 #include "runner/provider/role_order.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,4 +1,4 @@
-#include "runner/anthropic/answer_blocks.hpp"
+#include "runner/provider/answer_blocks.hpp"
 
 #include "runner/base/json_members.hpp"
 

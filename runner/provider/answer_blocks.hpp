@@ -30,12 +30,9 @@ private:
 /// The blocks of one answer in the order in which the model made them, for sending them back in
 /// place and unchanged. Text, thoughts and calls are stored with the answer's messages, so a block
 /// holds only their lengths; the hashes tell whether the messages are still the same. Stored as
-/// data of the turn (model_sink::on_turn_data).
+/// data of the turn (model_sink::on_turn_data) under a name of the dialect: an object, so that
+/// session::without_thoughts() drops it.
 struct answer_blocks {
-    /// Name of the turn's data. Its value is an object, so that session::without_thoughts() drops
-    /// it.
-    static constexpr std::string_view key = "anthropic";
-
     struct block {
         enum class kind {
             text,     ///< `bytes` of the answer's text.
@@ -45,8 +42,7 @@ struct answer_blocks {
         };
         kind what = kind::text;
         std::size_t bytes = 0;
-        /// Members besides `type` and the ones that are stored elsewhere. Thoughts without a
-        /// `signature` are never sent back.
+        /// Members besides the ones that are stored elsewhere.
         boost::json::object members;
     };
 
