@@ -41,6 +41,7 @@ allow runner http base
 allow runner provider http base
 allow runner openai provider http base
 allow runner anthropic provider http base
+allow runner responses provider http base
 allow runner tools http base
 allow runner mcp tools http base
 allow runner hooks tools base

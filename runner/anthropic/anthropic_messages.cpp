@@ -303,12 +303,7 @@ conversation_writer::blocks_of(const message& value, std::string_view text) {
             return placed;
         }
     }
-    std::vector<placed_block> plain;
-    plain.push_back({.what = block_kind::text, .text = text});
-    for (const session::tool_call& each : value.tool_calls) {
-        plain.push_back({.what = block_kind::call, .text = {}, .call = &each});
-    }
-    return plain;
+    return plain_blocks(value, text);
 }
 
 void conversation_writer::answer_block(const placed_block& value) {

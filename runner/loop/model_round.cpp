@@ -189,6 +189,7 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
     model_request request;
     request.parameters = parameters(index);
     request.provider = provider(index).name();
+    request.thread = run_.request.key.thread_id;
     // The model would obey a forced choice again after each result, endlessly.
     if (!first || !run_.request.new_user_turn) {
         request.parameters.tool_choice.reset();

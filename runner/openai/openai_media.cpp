@@ -20,15 +20,6 @@ std::string_view audio_format(std::string_view mime_type) noexcept {
     return mime_type == "audio/wav" ? "wav" : mime_type == "audio/mpeg" ? "mp3" : "";
 }
 
-void append_data_url(std::string& out, const media_part& from) {
-    const std::string_view mime_type =
-        from.mime_type.empty() ? std::string_view("application/octet-stream") : from.mime_type;
-    std::string url;
-    url.reserve(mime_type.size() + from.value.size() + 16);
-    url.append("data:").append(mime_type).append(";base64,").append(from.value);
-    append_json_string(out, url);
-}
-
 } // namespace
 
 bool append_media_part(

@@ -230,23 +230,12 @@ void message_writer::calls(const message& value, const session::turn_origin* ori
     out_.push_back(']');
 }
 
-/// The dialect has no member for a failed call, so the text says so, after the tool's own text.
 void message_writer::tool_result(const message& value) {
     begin_message("tool");
     out_.append(R"(,"tool_call_id":)");
     append_json_string(out_, ids_.sent(value.tool_call_id));
     out_.append(R"(,"content":)");
-    std::string text = session::text_of(value.content);
-    if (value.error) {
-        if (text == *value.error) {
-            text.clear(); // The server's own tools have the same text for both.
-        }
-        if (!text.empty()) {
-            text.append("\n\n");
-        }
-        text.append("Error: ").append(value.error->empty() ? "the tool failed" : *value.error);
-    }
-    append_json_string(out_, text);
+    append_json_string(out_, result_text(value));
     out_.push_back('}');
 }
 

@@ -184,4 +184,13 @@ std::vector<placed_block> place_blocks(
     return all ? placed : std::vector<placed_block>();
 }
 
+std::vector<placed_block> plain_blocks(const session::message& answer, std::string_view text) {
+    std::vector<placed_block> plain;
+    plain.push_back({.what = kind::text, .text = text});
+    for (const session::tool_call& each : answer.tool_calls) {
+        plain.push_back({.what = kind::call, .text = {}, .call = &each});
+    }
+    return plain;
+}
+
 } // namespace agui::runner

@@ -76,4 +76,8 @@ struct placed_block {
     std::string_view thoughts
 );
 
+/// The blocks of an answer without a record: its text, which may be blank, and its calls.
+[[nodiscard]] std::vector<placed_block>
+plain_blocks(const session::message& answer, std::string_view text);
+
 } // namespace agui::runner

@@ -30,6 +30,8 @@ constexpr std::size_t members_bytes_max = 1U << 20U;
 // text after it, and a place in the thread.
 constexpr std::uint32_t changes_max = 1000;
 
+constexpr std::string_view nameless_call = "a call of the answer has no name";
+
 } // namespace
 
 void block_reader::begin_call(block& which, std::string_view id, std::string_view name, bool torn) {
@@ -37,7 +39,7 @@ void block_reader::begin_call(block& which, std::string_view id, std::string_vie
         return;
     }
     if (name.empty()) {
-        fail("a call of the answer has no name");
+        fail(nameless_call);
         return;
     }
     if (calls_ == calls_max) {
@@ -45,6 +47,7 @@ void block_reader::begin_call(block& which, std::string_view id, std::string_vie
         return;
     }
     which.call = calls_++;
+    which.begun = true;
     begun_ = true;
     if (torn) {
         sink_.on_call(which.call, to_utf8(id), to_utf8(name));
@@ -121,6 +124,10 @@ void block_reader::flush(block& which) {
 /// call judges them.
 void block_reader::end_call(block& which) {
     if (which.ended || !problem_.empty()) {
+        return;
+    }
+    if (!which.begun) {
+        fail(nameless_call);
         return;
     }
     if (which.blank) {

@@ -50,10 +50,12 @@ protected:
     struct block {
         std::int64_t index = 0;
         bool open = true;
+        bool sealed = false; ///< Free for the dialect: its last event came.
         answer_blocks::block record;
         utf8_joiner half;
         // Of a call:
         std::size_t call = 0;
+        bool begun = false;      ///< The sink was told of it.
         bool blank = true;       ///< No arguments came.
         bool ended = false;      ///< The sink was told that it is complete.
         std::string start_input; ///< Arguments that came with the start.

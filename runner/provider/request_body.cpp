@@ -18,6 +18,18 @@ const std::vector<session::message>& messages_of(const model_request& request) n
     return request.messages == nullptr ? none : *request.messages;
 }
 
+std::string result_text(const session::message& value) {
+    std::string text = session::text_of(value.content);
+    if (value.error) {
+        if (text == *value.error) {
+            text.clear(); // The server's own tools have the same text for both.
+        }
+        text.append(text.empty() ? "" : "\n\n");
+        text.append("Error: ").append(value.error->empty() ? "the tool failed" : *value.error);
+    }
+    return text;
+}
+
 bool request_body::begin(std::string_view name) {
     if (extra_.contains(name)) {
         return false;

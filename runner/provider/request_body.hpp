@@ -16,6 +16,10 @@ namespace agui::runner {
 [[nodiscard]] const std::vector<session::message>& messages_of(const model_request& request
 ) noexcept;
 
+/// The text of a tool's result, and of its error for dialects without a member for it: after the
+/// tool's own text.
+[[nodiscard]] std::string result_text(const session::message& value);
+
 /// Writes the body of a request, a JSON object, member by member. Members of `extra_body`, the
 /// configured part, replace those of the dialect or, with null, remove them. Deterministic.
 class request_body {

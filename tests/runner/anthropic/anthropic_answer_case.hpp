@@ -1,75 +1,12 @@
 #pragma once
 
-/// Answers of the Messages dialect as text, and the cases that the tests of the decoder are made
-/// of.
+/// Answers of the Messages dialect as text.
 
-#include "runner/anthropic/anthropic_chat.hpp"
-#include "tests/runner/openai/recording_model_sink.hpp"
+#include "tests/runner/provider/decoder_cases.hpp"
 
-#include <boost/json/serialize.hpp>
-
-#include <ostream>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace agui::test {
-
-/// Also keeps the data to be sent back.
-class anthropic_sink final : public recording_model_sink {
-public:
-    void on_turn_data(std::string_view key, const boost::json::value& value) override {
-        data += std::string(key) + " " + boost::json::serialize(value);
-    }
-
-    std::string data;
-};
-
-inline std::string describe_answer(const runner::model_outcome& outcome) {
-    if (!outcome) {
-        const runner::model_failure& failed = outcome.error();
-        const std::string said = failed.upstream.empty() ? "" : ": " + failed.upstream;
-        switch (failed.what) {
-        case runner::model_failure::kind::unavailable:
-            return "unavailable " + std::to_string(failed.status) + ": " + failed.detail + said;
-        case runner::model_failure::kind::lost:
-            return "lost";
-        case runner::model_failure::kind::rejected:
-            return "rejected " + std::to_string(failed.status) + said;
-        case runner::model_failure::kind::timeout:
-        case runner::model_failure::kind::memory:
-        case runner::model_failure::kind::cancelled:
-            return "not the decoder's business";
-        }
-    }
-    std::string text;
-    switch (outcome->reason) {
-    case runner::finish_reason::stop:
-        text = "stop";
-        break;
-    case runner::finish_reason::tool_calls:
-        text = "tool_calls";
-        break;
-    case runner::finish_reason::length:
-        text = "length";
-        break;
-    case runner::finish_reason::content_filter:
-        text = "content_filter";
-        break;
-    }
-    return outcome->unknown_reason.empty() ? text : text + " (" + outcome->unknown_reason + ")";
-}
-
-struct anthropic_case {
-    const char* name;
-    std::string body;
-    std::vector<std::string> lines;
-    std::string outcome;
-    /// The record of the blocks, without its hashes; empty if there is none.
-    std::string blocks = {};
-};
-
-inline void PrintTo(const anthropic_case& value, std::ostream* out) { *out << value.name; }
 
 /// An event of this type, with these members after it.
 inline std::string event(const std::string& type, const std::string& members = "") {
@@ -166,15 +103,6 @@ inline const std::string message_stop = event("message_stop");
 
 inline std::string end_events(const std::string& reason) {
     return message_delta(reason) + message_stop;
-}
-
-/// The blocks of a record, which follow its hashes.
-inline std::string blocks_of(const std::string& data) {
-    const std::string begin = "\"blocks\":";
-    const std::size_t at = data.find(begin);
-    return at == std::string::npos
-               ? data
-               : data.substr(at + begin.size(), data.size() - at - begin.size() - 1);
 }
 
 } // namespace agui::test

@@ -5,10 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,21 +15,23 @@
 namespace agui::runner {
 namespace {
 
-using test::anthropic_case;
-using test::anthropic_sink;
 using test::block_delta;
 using test::block_start;
 using test::block_stop;
-using test::blocks_of;
 using test::call_block;
 using test::call_start;
+using test::decode_pieces;
+using test::decoded;
+using test::decoder_case;
 using test::describe_answer;
 using test::end_events;
+using test::ended_calls;
 using test::event;
 using test::json_delta;
 using test::message_delta;
 using test::message_start;
 using test::message_stop;
+using test::numbers;
 using test::ping;
 using test::signature_delta;
 using test::text_block;
@@ -40,28 +40,10 @@ using test::text_start;
 using test::thinking_block;
 using test::thinking_delta;
 using test::thinking_start;
-
-std::string without(std::string text, const std::string& part) {
-    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;) {
-        text.erase(at, part.size());
-    }
-    return text;
-}
-
-std::string with(std::string text, const std::string& part, const std::string& by) {
-    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += by.size()) {
-        text.replace(at, part.size(), by);
-    }
-    return text;
-}
-
-/// The `event:` lines taken out.
-std::string without_names(std::string text) {
-    for (std::size_t at = 0; (at = text.find("event: ")) != std::string::npos;) {
-        text.erase(at, text.find('\n', at) + 1 - at);
-    }
-    return text;
-}
+using test::turn_data_sink;
+using test::with;
+using test::without;
+using test::without_names;
 
 const std::string plain = message_start() + ping + text_block(0, "Hi.") + end_events("end_turn");
 const std::string round_of_tools =
@@ -74,8 +56,8 @@ const std::string blocks_of_tools =
     R"([{"is":"thinking","bytes":3,"members":{"signature":"c2ln"}},)"
     R"({"is":"text","bytes":12},{"is":"call"}])";
 
-const std::vector<anthropic_case>& text_cases() {
-    static const std::vector<anthropic_case> all = {
+const std::vector<decoder_case>& text_cases() {
+    static const std::vector<decoder_case> all = {
         {"Text", plain, {"text Hi."}, "stop"},
         {"TextInTwoDeltas",
          message_start() + text_start(0) + text_delta(0, "Hi") + ping + text_delta(0, " you") +
@@ -125,8 +107,8 @@ const std::vector<anthropic_case>& text_cases() {
     return all;
 }
 
-const std::vector<anthropic_case>& thinking_cases() {
-    static const std::vector<anthropic_case> all = {
+const std::vector<decoder_case>& thinking_cases() {
+    static const std::vector<decoder_case> all = {
         {"ThinkingTextAndCall", round_of_tools, lines_of_tools, "tool_calls", blocks_of_tools},
         {"OmittedThinking",
          message_start() + thinking_block(0, "", "c2ln") + ping +
@@ -189,8 +171,8 @@ const std::vector<anthropic_case>& thinking_cases() {
     return all;
 }
 
-const std::vector<anthropic_case>& call_cases() {
-    static const std::vector<anthropic_case> all = {
+const std::vector<decoder_case>& call_cases() {
+    static const std::vector<decoder_case> all = {
         {"ParallelCalls",
          message_start() + call_block(0, "a", "f", R"({\"x\":1})") +
              call_block(1, "b", "f", R"({\"x\":2})") + end_events("tool_use"),
@@ -291,8 +273,8 @@ const std::vector<anthropic_case>& call_cases() {
     return all;
 }
 
-const std::vector<anthropic_case>& imitation_cases() {
-    static const std::vector<anthropic_case> all = {
+const std::vector<decoder_case>& imitation_cases() {
+    static const std::vector<decoder_case> all = {
         {"NoEventNames", without_names(round_of_tools), lines_of_tools, "tool_calls",
          blocks_of_tools},
         {"NoTypes", without(plain, R"("type":"content_block_delta",)"), {"text Hi."}, "stop"},
@@ -363,9 +345,9 @@ const std::vector<anthropic_case>& imitation_cases() {
     return all;
 }
 
-const std::vector<anthropic_case>& end_cases() {
+const std::vector<decoder_case>& end_cases() {
     static const std::string begun = message_start() + text_block(0, "a");
-    static const std::vector<anthropic_case> all = {
+    static const std::vector<decoder_case> all = {
         {"StopSequence", begun + end_events("stop_sequence"), {"text a"}, "stop"},
         {"ToolUseWithoutACall", begun + end_events("tool_use"), {"text a"}, "stop"},
         {"MaxTokens", begun + end_events("max_tokens"), {"text a"}, "length"},
@@ -432,136 +414,32 @@ const std::vector<anthropic_case>& end_cases() {
     return all;
 }
 
-/// What came of some bytes of an answer.
-struct decoded {
-    std::vector<std::string> lines;
-    std::string outcome;
-    std::string data;
-    bool contract_broken = false;
-    bool begun = false;
-};
+using AnthropicDecoderCases = test::DecoderCases<anthropic_decoder>;
 
-decoded decode(const std::vector<std::string_view>& pieces) {
-    anthropic_sink sink;
-    anthropic_decoder decoder(sink, "model", "provider");
-    for (const std::string_view each : pieces) {
-        // A copy, so that nothing outside of the piece can be read.
-        const std::vector<char> piece(each.begin(), each.end());
-        (void)decoder.feed({piece.data(), piece.size()}); // Goes on after the end on purpose.
-    }
-    decoded result;
-    result.outcome = describe_answer(decoder.finish());
-    result.begun = decoder.begun();
-    result.lines = sink.lines;
-    result.data = sink.data;
-    result.contract_broken = sink.contract_broken;
-    return result;
-}
+TEST_P(AnthropicDecoderCases, InOnePiece) { check_in_one_piece(); }
+TEST_P(AnthropicDecoderCases, ByteByByte) { check_byte_by_byte(); }
+TEST_P(AnthropicDecoderCases, InTwoPiecesCutAnywhere) { check_cut_anywhere(); }
+TEST_P(AnthropicDecoderCases, BrokenOffAnywhere) { check_broken_off_anywhere(); }
 
-/// The arguments of the calls, and the calls that ended.
-std::map<std::string, std::string> ended_calls(const std::vector<std::string>& lines) {
-    std::map<std::string, std::string> arguments;
-    std::map<std::string, std::string> ended;
-    for (const std::string& each : lines) {
-        if (each.starts_with("arguments ")) {
-            const std::size_t end = each.find(' ', 10);
-            arguments[each.substr(10, end - 10)] += each.substr(end + 1);
-        } else if (each.starts_with("end ")) {
-            ended[each.substr(4)] = arguments[each.substr(4)];
-        }
-    }
-    return ended;
-}
-
-std::string joined(const std::vector<std::string>& lines, const std::string& kind) {
-    std::string text;
-    for (const std::string& each : lines) {
-        if (each.starts_with(kind)) {
-            text += each.substr(kind.size());
-        }
-    }
-    return text;
-}
-
-class AnthropicDecoderCases : public ::testing::TestWithParam<anthropic_case> {
-protected:
-    static void expect(const decoded& result) {
-        const anthropic_case& param = GetParam();
-        EXPECT_EQ(result.lines, param.lines);
-        EXPECT_FALSE(result.contract_broken);
-        EXPECT_EQ(result.outcome, param.outcome);
-        EXPECT_EQ(blocks_of(result.data), param.blocks);
-    }
-};
-
-TEST_P(AnthropicDecoderCases, InOnePiece) { expect(decode({GetParam().body})); }
-
-TEST_P(AnthropicDecoderCases, ByteByByte) {
-    const std::string_view body = GetParam().body;
-    std::vector<std::string_view> pieces;
-    for (std::size_t at = 0; at < body.size(); ++at) {
-        pieces.push_back(body.substr(at, 1));
-    }
-    expect(decode(pieces));
-}
-
-TEST_P(AnthropicDecoderCases, InTwoPiecesCutAnywhere) {
-    const std::string_view body = GetParam().body;
-    for (std::size_t at = 1; at < body.size(); ++at) {
-        SCOPED_TRACE(at);
-        expect(decode({body.substr(0, at), body.substr(at)}));
-    }
-}
-
-// The connection may break anywhere.
-TEST_P(AnthropicDecoderCases, BrokenOffAnywhere) {
-    const anthropic_case& param = GetParam();
-    const std::string_view body = param.body;
-    const decoded whole = decode({body});
-    const auto whole_calls = ended_calls(whole.lines);
-    for (std::size_t at = 0; at < body.size(); ++at) {
-        SCOPED_TRACE(at);
-        const decoded cut = decode({body.substr(0, at)});
-
-        EXPECT_FALSE(cut.contract_broken);
-        const bool is_complete = cut.outcome == whole.outcome;
-        const bool is_failure = cut.outcome == "lost" || cut.outcome.starts_with("unavailable");
-        EXPECT_TRUE(is_complete || is_failure) << cut.outcome;
-        EXPECT_TRUE(is_complete || cut.data.empty()) << cut.data;
-        for (const auto& [call, arguments] : ended_calls(cut.lines)) {
-            // A call that ends in the cut answer has all of its arguments.
-            ASSERT_TRUE(whole_calls.contains(call));
-            EXPECT_EQ(arguments, whole_calls.at(call));
-        }
-        EXPECT_TRUE(cut.lines.empty() || cut.begun);
-        if (param.body.find("ud83d") ==
-            std::string::npos) { // A cut half becomes a replacement character.
-            EXPECT_TRUE(joined(whole.lines, "text ").starts_with(joined(cut.lines, "text ")));
-            EXPECT_TRUE(
-                joined(whole.lines, "reasoning ").starts_with(joined(cut.lines, "reasoning "))
-            );
-        }
-    }
-}
-
-const auto case_name = [](const auto& param) {
-    return std::string(param.param.name);
-};
-
-INSTANTIATE_TEST_SUITE_P(Text, AnthropicDecoderCases, ::testing::ValuesIn(text_cases()), case_name);
 INSTANTIATE_TEST_SUITE_P(
-    Thinking, AnthropicDecoderCases, ::testing::ValuesIn(thinking_cases()), case_name
+    Text, AnthropicDecoderCases, ::testing::ValuesIn(text_cases()), test::decoder_case_name
 );
 INSTANTIATE_TEST_SUITE_P(
-    Calls, AnthropicDecoderCases, ::testing::ValuesIn(call_cases()), case_name
+    Thinking, AnthropicDecoderCases, ::testing::ValuesIn(thinking_cases()), test::decoder_case_name
 );
 INSTANTIATE_TEST_SUITE_P(
-    Imitations, AnthropicDecoderCases, ::testing::ValuesIn(imitation_cases()), case_name
+    Calls, AnthropicDecoderCases, ::testing::ValuesIn(call_cases()), test::decoder_case_name
 );
-INSTANTIATE_TEST_SUITE_P(Ends, AnthropicDecoderCases, ::testing::ValuesIn(end_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(
+    Imitations, AnthropicDecoderCases, ::testing::ValuesIn(imitation_cases()),
+    test::decoder_case_name
+);
+INSTANTIATE_TEST_SUITE_P(
+    Ends, AnthropicDecoderCases, ::testing::ValuesIn(end_cases()), test::decoder_case_name
+);
 
 model_outcome outcome_of(std::string_view body) {
-    anthropic_sink sink;
+    turn_data_sink sink;
     anthropic_decoder decoder(sink, "the-model", "the-provider");
     (void)decoder.feed(body);
     return decoder.finish();
@@ -608,7 +486,7 @@ TEST(AnthropicDecoder, HasNoUsageIfTheServerDoesNotCount) {
 }
 
 TEST(AnthropicDecoder, PingsCountOnlyWhileAThoughtIsNotShown) {
-    anthropic_sink sink;
+    turn_data_sink sink;
     anthropic_decoder decoder(sink, "m", "p");
     const auto chunks_of = [&](const std::string& bytes) {
         const std::size_t before = decoder.chunks();
@@ -627,7 +505,7 @@ TEST(AnthropicDecoder, PingsCountOnlyWhileAThoughtIsNotShown) {
 }
 
 TEST(AnthropicDecoder, IsCompleteWithMessageStop) {
-    anthropic_sink sink;
+    turn_data_sink sink;
     anthropic_decoder decoder(sink, "m", "p");
 
     EXPECT_TRUE(decoder.feed(message_start() + text_block(0, "a")));
@@ -642,7 +520,7 @@ TEST(AnthropicDecoder, IsCompleteWithMessageStop) {
 }
 
 TEST(AnthropicDecoder, EndsACallWhenItsBlockStops) {
-    anthropic_sink sink;
+    turn_data_sink sink;
     anthropic_decoder decoder(sink, "m", "p");
 
     (void)decoder.feed(message_start() + call_block(0, "a", "f", "{}"));
@@ -652,7 +530,7 @@ TEST(AnthropicDecoder, EndsACallWhenItsBlockStops) {
 
 TEST(AnthropicDecoder, LetsLargeEventsBeParsedElsewhere) {
     const std::string data(400'000, 'x');
-    anthropic_sink sink;
+    turn_data_sink sink;
     anthropic_decoder decoder(sink, "m", "p");
 
     (void)decoder.feed(
@@ -679,7 +557,7 @@ TEST(AnthropicDecoder, DropsARecordThatIsTooLarge) {
         body += block_start(index, R"({"type":"redacted_thinking","data":")" + data + "\"}") +
                 block_stop(index);
     }
-    anthropic_sink sink;
+    turn_data_sink sink;
     anthropic_decoder decoder(sink, "m", "p");
 
     (void)decoder.feed(body + text_block(2, "a") + end_events("end_turn"));
@@ -715,21 +593,6 @@ TEST(AnthropicDecoder, EndsAnAnswerThatNeverStops) {
         "unavailable 0: the answer changes between text and reasoning too often"
     );
 }
-
-/// Numbers that look random but are the same in each run.
-class numbers {
-public:
-    explicit numbers(std::uint64_t seed) : state_(seed * 2 + 1) {}
-    std::size_t below(std::size_t limit) {
-        state_ ^= state_ << 13U;
-        state_ ^= state_ >> 7U;
-        state_ ^= state_ << 17U;
-        return static_cast<std::size_t>(state_ % limit);
-    }
-
-private:
-    std::uint64_t state_;
-};
 
 // No server sends these, but none must end the process or make a call of half of its arguments.
 TEST(AnthropicDecoder, SurvivesEventsInAnyOrderWithAnyByteChanged) {
@@ -775,7 +638,8 @@ TEST(AnthropicDecoder, SurvivesEventsInAnyOrderWithAnyByteChanged) {
         }
         const std::size_t half = body.empty() ? 0 : random.below(body.size());
         const std::string_view text = body;
-        const decoded result = decode({text.substr(0, half), text.substr(half)});
+        const decoded result =
+            decode_pieces<anthropic_decoder>({text.substr(0, half), text.substr(half)});
 
         ASSERT_FALSE(result.contract_broken) << body;
         ASSERT_FALSE(result.outcome.empty());

@@ -1,6 +1,7 @@
 #include "runner/anthropic/anthropic_chat.hpp"
 #include "runner/provider/answer_blocks.hpp"
 #include "runner/provider/role_order.hpp"
+#include "tests/runner/provider/decoder_cases.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -613,21 +614,6 @@ TEST_F(AnthropicRequest, LetsTheConfigurationReplaceMembers) {
     );
 }
 
-/// Numbers that look random but are the same in each run.
-class numbers {
-public:
-    explicit numbers(std::uint64_t seed) : state_(seed * 2 + 1) {}
-    std::uint64_t below(std::uint64_t limit) {
-        state_ ^= state_ << 13U;
-        state_ ^= state_ >> 7U;
-        state_ ^= state_ << 17U;
-        return state_ % limit;
-    }
-
-private:
-    std::uint64_t state_;
-};
-
 // Claude's prompt cache, and the signatures of its thoughts, hold only for the same beginning.
 TEST_F(AnthropicRequest, OfALongerConversationBeginsWithTheFormerOne) {
     request.instructions = "i";
@@ -636,7 +622,7 @@ TEST_F(AnthropicRequest, OfALongerConversationBeginsWithTheFormerOne) {
     std::size_t grown = 0;
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         SCOPED_TRACE(seed);
-        numbers random(seed);
+        test::numbers random(seed);
         request.parameters.model = random.below(2) == 0 ? "claude-opus-5-5" : "claude-opus-4-5";
         messages.clear();
         std::string former;

@@ -1,0 +1,170 @@
+#include "runner/base/json_text.hpp"
+#include "runner/base/short_hash.hpp"
+#include "runner/base/tool_names.hpp"
+#include "runner/provider/request_body.hpp"
+#include "runner/responses/responses_chat.hpp"
+#include "runner/responses/responses_input.hpp"
+#include "session/base/white_space.hpp"
+
+#include <string_view>
+
+namespace agui::runner {
+
+namespace {
+
+// The server's limit of prompt_cache_key.
+constexpr std::size_t cache_key_bytes_max = 64;
+
+std::string_view name_of(responses_summary summary) noexcept {
+    switch (summary) {
+    case responses_summary::model_default:
+        return {};
+    case responses_summary::automatic:
+        return "auto";
+    case responses_summary::concise:
+        return "concise";
+    case responses_summary::detailed:
+        return "detailed";
+    }
+    return {};
+}
+
+class request_writer {
+public:
+    request_writer(const model_request& request, const responses_settings& settings)
+        : request_(request), settings_(settings) {}
+
+    std::string write();
+
+private:
+    void parameters();
+    void reasoning();
+    void cache_key();
+    void tools();
+    void tool_choice();
+
+    const model_request& request_;
+    const model_parameters& given_ = request_.parameters;
+    const responses_settings& settings_;
+    const tool_names names_{request_.tools};
+    request_body body_{settings_.extra_body};
+    std::string& out_ = body_.text();
+};
+
+std::string request_writer::write() {
+    body_.text_member("model", given_.model);
+    body_.true_or_false("store", false);
+    body_.true_or_false("stream", true);
+    body_.raw_member("stream_options", R"({"include_obfuscation":false})");
+    if (settings_.encrypted_reasoning) {
+        body_.raw_member("include", R"(["reasoning.encrypted_content"])");
+    }
+    cache_key();
+    parameters();
+    if (request_.tools != nullptr && !request_.tools->empty()) {
+        // Here, because servers refuse both if no tools are offered.
+        tool_choice();
+        if (given_.parallel_tool_calls) {
+            body_.true_or_false("parallel_tool_calls", *given_.parallel_tool_calls);
+        }
+        tools();
+    }
+    body_.extra_members({"input", "instructions"}); // These two are the conversation's own.
+    if (!is_blank(request_.instructions)) {
+        body_.begin_anyway("instructions");
+        append_json_string(out_, request_.instructions);
+    }
+    body_.begin_anyway("input");
+    append_input(out_, request_, settings_, names_);
+    return body_.finish();
+}
+
+void request_writer::parameters() {
+    if (given_.temperature) {
+        body_.number_member("temperature", *given_.temperature);
+    }
+    if (given_.max_output_tokens) {
+        body_.number_member("max_output_tokens", *given_.max_output_tokens);
+    }
+    reasoning();
+    if (!request_.answer_schema.empty() && body_.begin("text")) {
+        out_.append(R"({"format":{"type":"json_schema","name":"reply","strict":true,"schema":)")
+            .append(request_.answer_schema)
+            .append("}}");
+    }
+}
+
+void request_writer::reasoning() {
+    const std::string_view summary = name_of(settings_.summary);
+    if ((!given_.reasoning_effort && summary.empty()) || !body_.begin("reasoning")) {
+        return;
+    }
+    out_.push_back('{');
+    if (given_.reasoning_effort) {
+        out_.append(R"("effort":)");
+        append_json_string(out_, *given_.reasoning_effort);
+    }
+    if (!summary.empty()) {
+        out_.append(given_.reasoning_effort ? "," : "");
+        out_.append(R"("summary":")").append(summary).append("\"");
+    }
+    out_.push_back('}');
+}
+
+/// Requests of one thread go to the server that has its beginning in the cache.
+void request_writer::cache_key() {
+    const std::string_view thread = request_.thread;
+    if (!thread.empty()) {
+        const bool fits = thread.size() <= cache_key_bytes_max;
+        body_.text_member(
+            "prompt_cache_key", fits ? std::string(thread) : "thread_" + short_hash(thread, 12)
+        );
+    }
+}
+
+void request_writer::tools() {
+    if (!body_.begin("tools")) {
+        return;
+    }
+    char separator = '[';
+    for (const tool_definition& tool : *request_.tools) {
+        out_.push_back(separator);
+        separator = ',';
+        out_.append(R"({"type":"function",)");
+        append_tool(out_, tool, names_, "parameters");
+        // Without it, the server refuses schemas that its strict form cannot express.
+        out_.append(R"(,"strict":false})");
+    }
+    out_.push_back(']');
+}
+
+void request_writer::tool_choice() {
+    if (!given_.tool_choice || !body_.begin("tool_choice")) {
+        return;
+    }
+    switch (given_.tool_choice->kind) {
+    case runner::tool_choice::mode::automatic:
+        out_.append(R"("auto")");
+        break;
+    case runner::tool_choice::mode::none:
+        out_.append(R"("none")");
+        break;
+    case runner::tool_choice::mode::required:
+        out_.append(R"("required")");
+        break;
+    case runner::tool_choice::mode::named:
+        out_.append(R"({"type":"function","name":)");
+        append_json_string(out_, names_.sent(given_.tool_choice->name));
+        out_.push_back('}');
+        break;
+    }
+}
+
+} // namespace
+
+std::string
+write_responses_request(const model_request& request, const responses_settings& settings) {
+    return request_writer(request, settings).write();
+}
+
+} // namespace agui::runner

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "runner/provider/block_reader.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace agui::runner {
+
+/// Reads the items of an answer; see block_reader. A message is a block of text, a function call a
+/// call, and anything else, reasoning too, is kept whole.
+class responses_item_reader final : public block_reader {
+public:
+    /// Name of the record among the data of the turn.
+    static constexpr std::string_view record_name = "responses";
+
+    using block_reader::block_reader;
+    using position = std::optional<std::int64_t>; ///< Absent if the server did not send it.
+
+    [[nodiscard]] bool has_items() const noexcept { return any(); }
+
+    void start(position index, const boost::json::object& item, bool torn);
+    /// `part` is the part of the message.
+    void text(position index, position part, std::string_view delta, bool torn);
+    /// A part of a message is complete. Says its text if no delta came.
+    void whole_text(position index, position part, std::string_view text, bool torn);
+    /// `part` is the part of the reasoning; a paragraph in what is shown.
+    void thought(position index, position part, std::string_view delta, bool torn);
+    void arguments(position index, std::string_view delta, bool torn);
+    /// The arguments are complete. Fails if they contradict what was streamed.
+    void whole_arguments(position index, std::string_view arguments, bool torn);
+    /// An item is complete. Passes on what did not come before.
+    void done(position index, const boost::json::object& item, bool torn);
+    /// The items of a server that streamed none of them.
+    void whole(const boost::json::array& output, bool torn);
+
+    /// Passes on the record of the items, unless it says nothing or the items cannot be sent back
+    /// exactly as they came. Call it after finish(), for an answer that ended by itself.
+    void hand_over_record();
+
+private:
+    [[nodiscard]] block* item_for(position index, const boost::json::object& item, bool torn);
+    void complete_message(block& which, const boost::json::object& item, bool torn);
+    void complete_call(block& which, const boost::json::object& item, bool torn);
+    void complete_thoughts(block& which, const boost::json::object& item, bool torn);
+    void agree(block& which, std::string_view arguments, bool torn);
+
+    std::int64_t text_part_ = -1;    ///< Part of the message that the last delta was for.
+    std::int64_t thought_part_ = -1; ///< Part of the reasoning that the last delta was for.
+};
+
+} // namespace agui::runner
