@@ -545,9 +545,7 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
     // The new configuration has the same models.
     for (std::size_t i = 0; i < next.models.size(); ++i) {
         const model_config& model = next.models[i];
-        const bool is_served = model.provider == model_config::provider_kind::openai ||
-                               model.provider == model_config::provider_kind::anthropic;
-        if (is_served && model.api_key.value != settings.models[i].api_key.value) {
+        if (is_served(model.provider) && model.api_key.value != settings.models[i].api_key.value) {
             made.emplace_back(model.name, make_provider(next, model, options, log, &heavy));
         }
     }

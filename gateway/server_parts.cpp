@@ -9,6 +9,7 @@
 #include "runner/mcp/mcp_stdio_channel.hpp"
 #include "runner/openai/openai_dialect.hpp"
 #include "runner/provider/http_provider.hpp"
+#include "runner/responses/responses_dialect.hpp"
 #include "runner/tools/webhook_tool.hpp"
 #include "session/base/ascii.hpp"
 
@@ -82,6 +83,15 @@ make_messages_dialect(const model_config& model, logger& log) {
 std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model, logger& log) {
     if (model.provider == model_config::provider_kind::anthropic) {
         return make_messages_dialect(model, log);
+    }
+    if (model.provider == model_config::provider_kind::responses) {
+        runner::responses_settings settings;
+        settings.extra_body = model.extra_body;
+        settings.media_urls = model.media_urls;
+        settings.file_sources = model.file_sources;
+        settings.summary = model.reasoning_summary;
+        settings.encrypted_reasoning = model.encrypted_reasoning;
+        return runner::make_responses_dialect(std::move(settings));
     }
     runner::openai_settings settings;
     settings.extra_body = model.extra_body;

@@ -6,6 +6,7 @@
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/openai/openai_chat.hpp"
+#include "runner/responses/responses_chat.hpp"
 #include "session/base/log.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/store/store.hpp"
@@ -173,7 +174,7 @@ struct tools_config {
 
 struct model_config {
     /// custom: the embedding program supplies it (server_options::provider_of).
-    enum class provider_kind { openai, anthropic, scripted, custom };
+    enum class provider_kind { openai, anthropic, responses, scripted, custom };
     std::string name; ///< From the name of its table: `[models.main]`.
     provider_kind provider = provider_kind::openai;
     std::string base_url;
@@ -196,11 +197,17 @@ struct model_config {
     bool eager_input = true;
     std::vector<std::string> betas;
     std::vector<std::string> drop;
+    // These are for the Responses dialect; see runner::responses_settings.
+    runner::responses_summary reasoning_summary = runner::responses_summary::model_default;
+    bool encrypted_reasoning = true;
     std::chrono::seconds connect{10};
     std::chrono::seconds first_byte{60};
     std::chrono::seconds first_content{600};
     std::chrono::seconds idle{60};
 };
+
+/// True if a model server is asked, in one of the dialects.
+[[nodiscard]] bool is_served(model_config::provider_kind provider) noexcept;
 
 /// The part of the configuration that the Messages dialect has.
 [[nodiscard]] runner::anthropic_settings anthropic_settings_of(const model_config& model);

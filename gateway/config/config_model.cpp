@@ -6,12 +6,13 @@
 #include "session/base/ascii.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -25,6 +26,8 @@ std::string_view name_of(kind provider) {
         return "openai";
     case kind::anthropic:
         return "anthropic";
+    case kind::responses:
+        return "responses";
     case kind::scripted:
         return "scripted";
     case kind::custom:
@@ -43,14 +46,17 @@ void describe_provider(config_table& table, model_config& model) {
         model.provider = kind::custom;
     } else if (provider == "anthropic") {
         model.provider = kind::anthropic;
+    } else if (provider == "responses") {
+        model.provider = kind::responses;
     } else if (provider == "agui") {
         table.problem("provider", "\"" + provider + "\" is not supported by this version");
     } else if (provider != "openai") {
         table.problem(
-            "provider", "must be one of \"openai\", \"anthropic\", \"scripted\", \"custom\""
+            "provider",
+            "must be one of \"openai\", \"anthropic\", \"responses\", \"scripted\", \"custom\""
         );
     }
-    const bool is_served = provider == "openai" || provider == "anthropic";
+    const bool served = provider == name_of(model.provider) && is_served(model.provider);
     const bool is_scripted = model.provider == kind::scripted;
     if (table.uses(!is_scripted)) {
         url_value(table, "base_url", model.base_url);
@@ -58,16 +64,16 @@ void describe_provider(config_table& table, model_config& model) {
     if (table.uses(is_scripted)) {
         table.value("script", model.script);
     }
-    if (is_served && model.base_url.empty() && !table.has("base_url")) {
+    if (served && model.base_url.empty() && !table.has("base_url")) {
         table.problem("base_url", "is missing");
     }
     if (provider == "scripted" && model.script.empty()) {
         table.problem("script", "is missing: the file or folder with the scripted answers");
     }
-    if ((is_served || provider == "custom") && table.has("script")) {
+    if ((served || provider == "custom") && table.has("script")) {
         table.problem("script", "is only for provider = \"scripted\"");
     }
-    if (!table.value("model", model.parameters.model) && is_served && !table.has("model")) {
+    if (!table.value("model", model.parameters.model) && served && !table.has("model")) {
         table.problem("model", "is missing");
     }
 }
@@ -187,6 +193,19 @@ void describe_anthropic(config_table& table, model_config& model) {
     }
 }
 
+/// The keys of the Responses dialect.
+void describe_responses(config_table& table, model_config& model) {
+    using summary = runner::responses_summary;
+    table.choice(
+        "reasoning_summary", model.reasoning_summary,
+        {{"default", summary::model_default},
+         {"auto", summary::automatic},
+         {"concise", summary::concise},
+         {"detailed", summary::detailed}}
+    );
+    table.value("encrypted_reasoning", model.encrypted_reasoning);
+}
+
 /// A setting that the model refuses would end each of its runs.
 void check_refusals(config_table& table, const model_config& model) {
     for (const auto& [name, value] : model.headers) {
@@ -205,18 +224,39 @@ void check_refusals(config_table& table, const model_config& model) {
     }
 }
 
-/// Refuses keys of another dialect, which would have no effect.
-void refuse_keys(
-    config_table& table, std::initializer_list<std::string_view> keys, std::string_view provider
-) {
-    for (const std::string_view key : keys) {
-        if (table.has(key)) {
-            table.problem(key, "is only for provider = \"" + std::string(provider) + "\"");
+/// Refuses keys of other dialects, which would have no effect.
+void refuse_keys_of_others(config_table& table, kind provider) {
+    struct dialect_keys {
+        kind dialect;
+        std::vector<std::string_view> keys;
+    };
+    static const std::array<dialect_keys, 3> all = {
+        dialect_keys{kind::openai, {"merge_roles", "variant", "reasoning_tags"}},
+        dialect_keys{
+            kind::anthropic,
+            {"thinking", "thinking_display", "thinking_mismatch", "prompt_cache", "eager_input",
+             "betas", "drop"}
+        },
+        dialect_keys{kind::responses, {"reasoning_summary", "encrypted_reasoning"}},
+    };
+    // Scripted models and those of a program have the keys of OpenAI's dialect.
+    const kind own = is_served(provider) ? provider : kind::openai;
+    for (const dialect_keys& each : all) {
+        for (const std::string_view key : each.keys) {
+            if (each.dialect != own && table.has(key)) {
+                table.problem(
+                    key, "is only for provider = \"" + std::string(name_of(each.dialect)) + "\""
+                );
+            }
         }
     }
 }
 
 } // namespace
+
+bool is_served(kind provider) noexcept {
+    return provider == kind::openai || provider == kind::anthropic || provider == kind::responses;
+}
 
 runner::anthropic_settings anthropic_settings_of(const model_config& model) {
     runner::anthropic_settings settings;
@@ -245,22 +285,22 @@ void describe_model(config_table& table, model_config& model) {
     table.value("media_urls", model.media_urls);
     table.value("file_sources", model.file_sources);
     const bool is_anthropic = model.provider == kind::anthropic;
-    if (table.uses(!is_anthropic)) {
+    const bool is_responses = model.provider == kind::responses;
+    const bool is_other = !is_anthropic && !is_responses; // A scripted model is like OpenAI's.
+    if (table.uses(is_other)) {
         describe_openai(table, model);
     }
     if (table.uses(is_anthropic)) {
         describe_anthropic(table, model);
     }
+    if (table.uses(is_responses)) {
+        describe_responses(table, model);
+    }
+    if (!table.is_printed()) {
+        refuse_keys_of_others(table, model.provider);
+    }
     if (is_anthropic && !table.is_printed()) {
-        refuse_keys(table, {"merge_roles", "variant", "reasoning_tags"}, "openai");
         check_refusals(table, model);
-    } else if (!table.is_printed()) {
-        refuse_keys(
-            table,
-            {"thinking", "thinking_display", "thinking_mismatch", "prompt_cache", "eager_input",
-             "betas", "drop"},
-            "anthropic"
-        );
     }
     table.time("connect_seconds", model.connect, 1, 3600);
     table.time("first_byte_seconds", model.first_byte, 1, day);

@@ -86,6 +86,13 @@ TEST(Providers, SpeakTheMessagesDialectToo) {
     EXPECT_EQ(made.at("main")->name(), "main");
 }
 
+TEST(Providers, SpeakTheResponsesDialectToo) {
+    config all = with_claude();
+    all.models[0].provider = model_config::provider_kind::responses;
+
+    EXPECT_EQ(make_providers(all, {}, null_logger()).at("main")->name(), "main");
+}
+
 // A program that fills in a configuration itself has not had it checked.
 TEST(Providers, AreNotMadeWithSettingsThatTheModelRefuses) {
     config all = with_claude();

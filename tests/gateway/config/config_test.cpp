@@ -498,6 +498,35 @@ temperature = 0.5
     EXPECT_EQ(print_config(load(printed).value()), printed);
 }
 
+constexpr const char* gpt = R"(
+[models.main]
+provider = "responses"
+base_url = "https://api.openai.com/v1"
+model = "gpt-5.6"
+)";
+
+TEST(Config, ReadsAModelOfTheResponsesDialect) {
+    const config plain = load(gpt).value();
+    const model_config& model = plain.models.at(0);
+    EXPECT_EQ(model.provider, model_config::provider_kind::responses);
+    EXPECT_EQ(model.reasoning_summary, runner::responses_summary::model_default);
+    EXPECT_TRUE(model.encrypted_reasoning);
+    EXPECT_EQ(print_config(plain).find("merge_roles"), std::string::npos);
+
+    const config all =
+        load(std::string(gpt) + "reasoning_summary = \"auto\"\nencrypted_reasoning = false\n")
+            .value();
+    EXPECT_EQ(all.models.at(0).reasoning_summary, runner::responses_summary::automatic);
+    EXPECT_FALSE(all.models.at(0).encrypted_reasoning);
+    const std::string printed = print_config(all);
+    EXPECT_NE(printed.find("provider = 'responses'"), std::string::npos) << printed;
+    EXPECT_EQ(print_config(load(printed).value()), printed);
+    EXPECT_NE(
+        problem_of(gpt, {"models.main.reasoning_summary=long"}).find("reasoning_summary"),
+        std::string::npos
+    );
+}
+
 TEST(Config, RefusesWhatTheModelRefuses) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"temperature=0.5", "models.main.temperature: \"claude-opus-5-5\" refuses any temperature"},
@@ -527,6 +556,15 @@ TEST(Config, RefusesKeysOfAnotherDialect) {
     EXPECT_NE(
         problem_of(minimal, {"models.main.prompt_cache=off"})
             .find("only for provider = \"anthropic\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"models.main.encrypted_reasoning=false"})
+            .find("only for provider = \"responses\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(gpt, {"models.main.betas=[\"b\"]"}).find("only for provider = \"anthropic\""),
         std::string::npos
     );
     EXPECT_NE(
