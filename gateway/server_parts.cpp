@@ -12,6 +12,7 @@
 #include "runner/responses/responses_dialect.hpp"
 #include "runner/tools/webhook_tool.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/sha256_text.hpp"
 
 #include <sys/resource.h>
 
@@ -167,6 +168,17 @@ session::prompt_template make_prompt(const agent_config& agent) {
     return std::move(*made);
 }
 
+std::string prompt_source_of(const agent_config& agent) {
+    constexpr std::size_t digits = 16;
+    std::string text;
+    for (const int setting :
+         {static_cast<int>(agent.context), static_cast<int>(agent.state),
+          static_cast<int>(agent.instructions_refresh)}) {
+        text.append(std::to_string(setting)).append(" ");
+    }
+    return sha256_text(text + agent.instructions).substr(0, digits);
+}
+
 agent_entry
 make_agent(const config& all, const agent_config& agent, const provider_map& providers) {
     agent_entry entry;
@@ -195,6 +207,8 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.client_history = agent.client_history;
     entry.context = agent.context;
     entry.state = agent.state;
+    entry.refresh = agent.instructions_refresh;
+    entry.prompt_source = prompt_source_of(agent);
     entry.titles = agent.titles;
     for (const model_config& model : all.models) {
         entry.models[model.name] = {providers.at(model.name).get(), model.parameters};

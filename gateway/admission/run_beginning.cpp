@@ -4,6 +4,7 @@
 #include "gateway/admission/run_admission.hpp"
 #include "gateway/admission/run_launch.hpp"
 #include "gateway/admission/run_setup.hpp"
+#include "gateway/admission/turn_prompt.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/conversation/message_size.hpp"
@@ -229,7 +230,20 @@ private:
         plan_.warnings.insert(plan_.warnings.end(), warnings.begin(), warnings.end());
         now_ = services.time.now();
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
+        if (policy.mode == session::history_mode::server) {
+            record_prompt(plan_, thread_, *request_.agent, tool_names(), now_);
+        }
         return check_size();
+    }
+
+    // The tools that the run will offer, in the order of runner::run_tools.
+    [[nodiscard]] std::vector<std::string> tool_names() const {
+        std::vector<std::string> names =
+            core_.services.tools.snapshot()->names(request_.agent->settings.tool_patterns);
+        for (const runner::tool_definition& tool : tools_) {
+            names.push_back(tool.name);
+        }
+        return names;
     }
 
     // A branch's content never exceeds the thread's size, however old its links are.

@@ -1,6 +1,6 @@
 #include "gateway/admission/run_setup.hpp"
 
-#include "runner/loop/context_part.hpp"
+#include "gateway/admission/turn_prompt.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/loop_warnings.hpp"
 #include "session/base/text_map.hpp"
@@ -98,29 +98,6 @@ void choose_model(
     chosen.fallbacks = std::move(own);
 }
 
-void append_paragraph(std::string& text, std::string_view more) {
-    if (!text.empty() && !more.empty()) {
-        text.append("\n\n");
-    }
-    text.append(more);
-}
-
-// The element of a thread's context that holds the values of forwardedProps for the instructions.
-// It is stored beside the entries because, like them, it applies to a whole user turn, whose later
-// requests may only answer calls. Requests cannot write it, because only two members of their
-// entries are stored.
-constexpr std::string_view props_member = "forwardedProps";
-
-const boost::json::object* props_of(const boost::json::value& element) {
-    const auto* object = element.if_object();
-    const auto* props = object == nullptr ? nullptr : object->if_contains(props_member);
-    return props == nullptr ? nullptr : props->if_object();
-}
-
-const boost::json::object* props_in(const boost::json::array& context) {
-    return context.empty() ? nullptr : props_of(context.back());
-}
-
 // The thread's context after the request; nullopt if it does not change. A request without context
 // keeps the thread's entries.
 std::optional<boost::json::array> context_after(
@@ -150,31 +127,6 @@ std::optional<boost::json::array> context_after(
         return std::nullopt;
     }
     return context;
-}
-
-// Time of the last user message on the branch that the run continues.
-unix_ms time_of_turn(const session::thread_record& thread) {
-    session::node_index at =
-        thread.head < thread.branches.size() ? thread.branches[thread.head].tip : session::no_node;
-    while (at < thread.nodes.size()) {
-        const session::stored_message& node = thread.nodes[at];
-        if (session::begins_user_turn(node.message)) {
-            return node.created_at;
-        }
-        at = node.parent;
-    }
-    return 0; // There is no user message, so no model is asked.
-}
-
-// The same in every run of a user turn, so that a provider's prompt cache stays useful.
-std::string instructions_of(const agent_entry& agent, const session::thread_record& thread) {
-    session::prompt_values values;
-    values.user = thread.key.principal;
-    values.agent = agent.settings.id;
-    values.thread = thread.key.thread_id;
-    values.time = agent.prompt.tells_time() ? time_of_turn(thread) : 0;
-    values.props = props_in(thread.context);
-    return agent.prompt.render(values);
 }
 
 bool answers_pending_call(
@@ -399,23 +351,7 @@ chosen_agent agent_of(
     for (runner::model_choice& other : chosen.fallbacks) {
         set(other.parameters);
     }
-    if (!agent.prompt.constant()) {
-        chosen.settings.instructions = instructions_of(agent, thread);
-    }
-    // The application's text is data (P10): it is delimited, and becomes system text only if
-    // configured.
-    const auto put = [&chosen](context_place place, std::string_view text) {
-        append_paragraph(
-            place == context_place::user ? chosen.settings.context : chosen.settings.instructions,
-            text
-        );
-    };
-    if (agent.context != context_place::off) {
-        put(agent.context, runner::context_text(thread.context));
-    }
-    if (agent.state != context_place::off) {
-        put(agent.state, runner::state_text(thread.state));
-    }
+    set_prompt(chosen.settings, agent, thread);
     return chosen;
 }
 

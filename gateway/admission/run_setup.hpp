@@ -55,9 +55,8 @@ struct chosen_agent {
 [[nodiscard]] bool can_use_model(const agent_entry& agent, std::string_view name);
 
 /// The agent for this request. Its model and parameters are the request's where the request may set
-/// them and the model is configured. Its instructions have the values of this user turn, and it
-/// gets the thread's `context` and state if configured. `thread` already holds the request's
-/// messages.
+/// them and the model is configured. `thread` already holds the request's messages, with their
+/// records of the prompt (turn_prompt.hpp).
 [[nodiscard]] chosen_agent agent_of(
     const agent_entry& agent, const translator::run_input& input,
     const session::thread_record& thread, logger& log

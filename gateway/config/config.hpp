@@ -230,6 +230,7 @@ struct agent_config {
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
+    gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;
     bool titles = true; ///< `title = "first_message"`
 };
 

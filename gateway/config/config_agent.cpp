@@ -123,6 +123,10 @@ void describe_agent(config_table& table, agent_config& agent) {
     }
     describe_place(table, "context", agent.context);
     describe_place(table, "state", agent.state);
+    table.choice(
+        "instructions_refresh", agent.instructions_refresh,
+        {{"append", instructions_refresh::append}, {"rewrite", instructions_refresh::rewrite}}
+    );
     using runner::reply_format;
     table.choice(
         "reply_format", agent.reply, {{"text", reply_format::text}, {"items", reply_format::items}}

@@ -5,9 +5,16 @@ namespace agui::gateway {
 /// `agents[].context` and `agents[].state`: where the request's context, and the thread's state, go
 /// in a model request.
 enum class context_place {
-    user,   ///< A leading part of the last user message.
+    user,   ///< A part of the message with which they came.
     system, ///< After the instructions.
     off,
+};
+
+/// `agents[].instructions_refresh`: what becomes of new values in the instructions, and of new data
+/// whose place is `system`.
+enum class instructions_refresh {
+    append,  ///< The system text stays, and the new message tells them.
+    rewrite, ///< The system text is made anew in each user turn.
 };
 
 } // namespace agui::gateway

@@ -24,6 +24,10 @@ struct agent_entry {
     runner::agent_settings settings;
     /// If it has placeholders, its rendering takes the place of settings.instructions.
     session::prompt_template prompt;
+    /// Identifies the text of `prompt` and the settings that decide what is told where; see
+    /// session::prompt_beginning::source.
+    std::string prompt_source;
+    instructions_refresh refresh = instructions_refresh::append;
     runner::model_provider* model = nullptr;
     std::vector<runner::model_choice> fallbacks; ///< See runner::run_request::fallbacks.
     /// The agent's setting. If nullopt, the session's setting applies.

@@ -16,7 +16,9 @@ namespace agui::runner {
 class request_draft {
 public:
     std::string instructions;
-    std::string context; ///< Data of the application. It is put before the last user message.
+    /// Data that is put before the last user message. The gateway's own data of the application is
+    /// in the messages already, where they were sent with it.
+    std::string context;
     std::vector<session::message> messages;
     /// A removed tool is not executed either: a model that calls it is told that there is no such
     /// tool.

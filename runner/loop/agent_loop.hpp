@@ -91,8 +91,8 @@ struct turn_limits {
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
-    /// The application's data, as context_text() and state_text() write it. It is put before the
-    /// last user message of each model request.
+    /// The application's data, as context_text() and state_text() write it, that no message of the
+    /// thread tells. It is put before the last user message of each model request.
     std::string context;
     /// Server tools that the agent may use; empty allows all.
     std::vector<std::string> tool_patterns;

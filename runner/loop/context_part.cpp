@@ -1,5 +1,7 @@
 #include "runner/loop/context_part.hpp"
 
+#include "session/history/delimited_text.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
@@ -9,35 +11,6 @@
 namespace agui::runner {
 
 namespace {
-
-void append_escaped(std::string& out, std::string_view text) {
-    for (const char c : text) {
-        switch (c) {
-        case '&':
-            out.append("&amp;");
-            break;
-        case '<':
-            out.append("&lt;");
-            break;
-        case '"':
-            out.append("&quot;");
-            break;
-        default:
-            out.push_back(c);
-        }
-    }
-}
-
-// Quotes are harmless in an element's text, and values are often JSON.
-void append_value(std::string& out, std::string_view text) {
-    for (const char c : text) {
-        if (c == '&' || c == '<') {
-            append_escaped(out, std::string_view(&c, 1));
-        } else {
-            out.push_back(c);
-        }
-    }
-}
 
 std::string_view member(const boost::json::value& entry, std::string_view key) {
     const auto* object = entry.if_object();
@@ -63,9 +36,9 @@ std::string context_text(const boost::json::array& entries) {
             continue;
         }
         text.append("<entry description=\"");
-        append_escaped(text, member(entry, "description"));
+        session::append_quoted(text, member(entry, "description"));
         text.append("\">");
-        append_value(text, member(entry, "value"));
+        session::append_between_tags(text, member(entry, "value"));
         text.append("</entry>\n");
     }
     text.append("</context>");
@@ -81,7 +54,7 @@ std::string state_text(const json_text& state) {
     if (document.size() > state_text_max) {
         text.append("(left out: it has ").append(std::to_string(document.size())).append(" bytes)");
     } else {
-        append_value(text, document);
+        session::append_between_tags(text, document);
     }
     text.append("\n</state>");
     return text;

@@ -4,6 +4,7 @@
 #include "runner/tools/schema_rules.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -167,21 +168,35 @@ const registered_tool* tool_set::find_tool(std::string_view name) const noexcept
     return found == tools_.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+bool matches_any(std::string_view name, const std::vector<std::string>& patterns) {
+    return patterns.empty() || std::ranges::any_of(patterns, [name](const std::string& pattern) {
+               return matches_tool_pattern(name, pattern);
+           });
+}
+
+} // namespace
+
 std::vector<tool_definition> tool_set::definitions(const std::vector<std::string>& patterns) const {
     if (patterns.empty()) {
         return definitions_;
     }
     std::vector<tool_definition> matching;
+    std::ranges::copy_if(definitions_, std::back_inserter(matching), [&](const auto& each) {
+        return matches_any(each.name, patterns);
+    });
+    return matching;
+}
+
+std::vector<std::string> tool_set::names(const std::vector<std::string>& patterns) const {
+    std::vector<std::string> found;
     for (const tool_definition& each : definitions_) {
-        const bool wanted =
-            std::any_of(patterns.begin(), patterns.end(), [&each](const std::string& pattern) {
-                return matches_tool_pattern(each.name, pattern);
-            });
-        if (wanted) {
-            matching.push_back(each);
+        if (matches_any(each.name, patterns)) {
+            found.push_back(each.name);
         }
     }
-    return matching;
+    return found;
 }
 
 bool matches_tool_pattern(std::string_view name, std::string_view pattern) noexcept {

@@ -97,6 +97,8 @@ public:
     /// or a prefix that ends in `*`), in their order; all definitions if there are no patterns.
     [[nodiscard]] std::vector<tool_definition> definitions(const std::vector<std::string>& patterns
     ) const;
+    /// The names of these definitions.
+    [[nodiscard]] std::vector<std::string> names(const std::vector<std::string>& patterns) const;
 
 private:
     friend class tool_registry;

@@ -2,6 +2,7 @@
 
 #include "session/base/white_space.hpp"
 #include "session/conversation/content_form.hpp"
+#include "session/conversation/prompt_record.hpp"
 
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
@@ -66,7 +67,7 @@ bool operator==(const message& left, const message& right) {
         );
     };
     return same_value(left.origin, right.origin) && same_value(left.for_model, right.for_model) &&
-           members(left) == members(right);
+           same_value(left.prompt, right.prompt) && members(left) == members(right);
 }
 
 bool begins_user_turn(const message& value) noexcept {

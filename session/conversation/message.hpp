@@ -14,6 +14,8 @@
 
 namespace agui::session {
 
+struct prompt_record;
+
 /// The author of a message: the seven message roles of AG-UI 1.1.
 enum class role { developer, system, user, assistant, tool, activity, reasoning };
 
@@ -61,6 +63,9 @@ struct message {
     /// the model's side of a result, or the model's own words if only a part of them is text. Null
     /// if both are the same. Stored, never shown to a client.
     std::shared_ptr<const session::content> for_model;
+    /// user, tool: what models were told with the message; null if nothing was. Stored, never shown
+    /// to a client.
+    std::shared_ptr<const prompt_record> prompt;
 
     /// Compares the objects behind pointers by value.
     friend bool operator==(const message& left, const message& right);

@@ -1,6 +1,7 @@
 #include "session/conversation/message_json.hpp"
 
 #include "session/base/json_member.hpp"
+#include "session/conversation/prompt_record.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/string.hpp>
@@ -258,6 +259,9 @@ json::object to_stored_json(const message& value) {
                                         : json::value(std::get<json::array>(*value.for_model))
         );
     }
+    if (value.prompt) {
+        object.emplace("prompt", to_json(*value.prompt));
+    }
     return object;
 }
 
@@ -281,6 +285,12 @@ result<message> message_from_stored_json(const json::value& value) {
         content told = read_content(model, reader, error);
         if (!error) {
             read->for_model = std::make_shared<const content>(std::move(told));
+        }
+    }
+    const json::value* const prompt = object == nullptr ? nullptr : object->if_contains("prompt");
+    if (read && prompt != nullptr && (read->role == role::user || read->role == role::tool)) {
+        if (std::optional<prompt_record> known = prompt_record_from_json(*prompt)) {
+            read->prompt = std::make_shared<const prompt_record>(*std::move(known));
         }
     }
     return read;

@@ -12,10 +12,11 @@ namespace agui::session {
 /// The message in AG-UI's JSON form: members without a value are left out, never null.
 [[nodiscard]] boost::json::object to_json(const message& value);
 
-/// The message as stores keep it: to_json() and, where it has them, `byPlugin`, `origin` and
-/// `forModel`, which clients never see.
+/// The message as stores keep it: to_json() and, where it has them, `byPlugin`, `origin`,
+/// `forModel` and `prompt`, which clients never see.
 [[nodiscard]] boost::json::object to_stored_json(const message& value);
-/// Reads the output of to_stored_json() or to_json(). An origin that cannot be read is ignored.
+/// Reads the output of to_stored_json() or to_json(). An origin or a record of
+/// the prompt that cannot be read is ignored.
 /// Fails as message_from_json() does.
 [[nodiscard]] result<message> message_from_stored_json(const boost::json::value& value);
 

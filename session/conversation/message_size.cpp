@@ -1,4 +1,5 @@
 #include "session/conversation/message_size.hpp"
+#include "session/conversation/prompt_record.hpp"
 
 #include <optional>
 #include <string>
@@ -121,6 +122,22 @@ std::size_t stored_size(const message& value, std::size_t most) {
         for (const turn_block& block : value.origin->blocks) {
             sum.add(std::string_view(block.id));
             sum.add(block.data);
+        }
+    }
+    if (value.prompt) {
+        const prompt_record& told = *value.prompt;
+        if (told.begins) {
+            sum.add(std::string_view(told.begins->source));
+            sum.add(told.begins->instructions);
+        }
+        for (const auto& [name, text] : told.values) {
+            sum.add(std::string_view(name));
+            sum.add(std::string_view(text));
+        }
+        sum.add(std::string_view(told.context));
+        sum.add(std::string_view(told.state));
+        for (const std::string& name : told.tools) {
+            sum.add(std::string_view(name));
         }
     }
     return sum.bytes();

@@ -1,6 +1,7 @@
 #include "session/history/history_selection.hpp"
 
 #include "session/base/text_map.hpp"
+#include "session/history/prompt_fold.hpp"
 #include "session/history/refused_turns.hpp"
 
 #include <cstddef>
@@ -57,12 +58,16 @@ history_selection select_history(const thread_record& thread, node_index tip) {
         if (is_selected(stored, named_reasoning) && !is_left_out) {
             message& value = selected.messages.emplace_back(stored);
             leave_out(refused[at], value);
+            if (refused[at] == refused_part::whole) {
+                value.prompt = nullptr;
+            }
             if (value.role == role::assistant && value.for_model) {
                 value.content = *value.for_model; // Must precede the window, which counts it.
                 value.for_model = nullptr;
             }
         }
     }
+    drop_replaced_records(selected.messages);
     selected.calls = statuses_of(thread);
     return selected;
 }

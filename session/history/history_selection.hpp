@@ -21,7 +21,8 @@ struct history_selection {
 
 /// The messages of the branch that ends in `tip` without activity, messages of subagents, and
 /// reasoning; reasoning that an answer's origin names is kept, because its provider may want it
-/// back. Content that a model server refused is left out (refused_turns.hpp). Pure.
+/// back. Content that a model server refused is left out (refused_turns.hpp). Records
+/// of the prompt hold only what is told (prompt_fold.hpp). Pure.
 [[nodiscard]] history_selection select_history(const thread_record& thread, node_index tip);
 
 } // namespace agui::session

@@ -1,5 +1,9 @@
 #include "session/history/history_window.hpp"
 
+#include "session/conversation/prompt_record.hpp"
+#include "session/history/delimited_text.hpp"
+#include "session/history/prompt_fold.hpp"
+
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -111,6 +115,11 @@ std::uint64_t estimated_tokens(const message& value) {
     for (const tool_call& call : value.tool_calls) {
         tokens += tokens_of_text(call.name) + tokens_of_text(call.arguments);
     }
+    if (value.prompt) {
+        const prompt_record& told = *value.prompt;
+        tokens += told.begins ? 0 : tokens_of_text(values_text(told.values));
+        tokens += tokens_of_text(told.context) + tokens_of_text(told.state);
+    }
     return tokens + (value.error ? tokens_of_text(*value.error) : 0);
 }
 
@@ -142,6 +151,7 @@ std::vector<message> within_window(std::vector<message> messages, const history_
             break;
         }
     }
+    move_told_parts(messages, static_cast<std::size_t>(first_user), from);
     messages.erase(
         messages.begin() + first_user, messages.begin() + static_cast<std::ptrdiff_t>(from)
     );

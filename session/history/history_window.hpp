@@ -26,7 +26,8 @@ struct history_window {
 /// conversation, so that successive requests begin alike until a whole block goes, and a provider's
 /// prompt cache remains useful. A long turn may make a block larger than the window. Then smaller
 /// blocks are dropped, down to single turns. The messages before the first turn and the last turn
-/// are always kept, even if they exceed the window.
+/// are always kept, even if they exceed the window. The newest context, state and values that were
+/// told with dropped messages are told with the first message after them.
 ///
 /// Pure. Repair the history first, because a repair may add results.
 [[nodiscard]] std::vector<message>

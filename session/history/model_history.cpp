@@ -2,6 +2,7 @@
 
 #include "session/history/history_repair.hpp"
 #include "session/history/history_selection.hpp"
+#include "session/history/prompt_fold.hpp"
 
 #include <utility>
 
@@ -9,7 +10,10 @@ namespace agui::session {
 
 std::vector<message>
 model_history(const thread_record& thread, node_index tip, const history_window& window) {
-    return within_window(repair_history(select_history(thread, tip)), window);
+    std::vector<message> messages =
+        within_window(repair_history(select_history(thread, tip)), window);
+    tell_prompts(messages);
+    return messages;
 }
 
 } // namespace agui::session

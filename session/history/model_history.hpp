@@ -9,8 +9,8 @@ namespace agui::session {
 
 /// The conversation of the branch that ends in `tip`, as a model gets it: select_history(), then
 /// repair_history(), then within_window(), which counts the messages to be sent and drops whole
-/// turns, so that no call loses its result. Code that edits a history in other ways must repair it
-/// again.
+/// turns, so that no call loses its result, then tell_prompts(). Code that edits a history in other
+/// ways must repair it again.
 ///
 /// Pure, and stable: a stored history that only grows yields output that only grows, byte for byte,
 /// except for calls that were answered meanwhile, and where a block leaves the window.

@@ -99,18 +99,20 @@ std::string prompt_value(std::string_view text) {
     return value;
 }
 
-result<prompt_template::part>
-prompt_template::placeholder(std::string_view name, const std::vector<std::string>& props) {
-    static constexpr std::array<std::pair<std::string_view, part::kind>, 5> names{{
+const std::array<std::pair<std::string_view, prompt_template::part::kind>, 5>
+    prompt_template::value_names{{
         {"time", part::kind::time},
         {"date", part::kind::date},
         {"user", part::kind::user},
         {"agent", part::kind::agent},
         {"thread", part::kind::thread},
     }};
+
+result<prompt_template::part>
+prompt_template::placeholder(std::string_view name, const std::vector<std::string>& props) {
     const auto* const known =
-        std::ranges::find(names, name, [](const auto& each) { return each.first; });
-    if (known != names.end()) {
+        std::ranges::find(value_names, name, [](const auto& each) { return each.first; });
+    if (known != value_names.end()) {
         return part{known->second, {}};
     }
     if (name.starts_with(prop_prefix)) {
@@ -180,38 +182,53 @@ bool prompt_template::tells_time() const noexcept {
     });
 }
 
+std::string prompt_template::value_of(const part& each, const prompt_values& values) {
+    switch (each.what) {
+    case part::kind::text:
+        return each.text;
+    case part::kind::user:
+        return prompt_value(values.user);
+    case part::kind::agent:
+        return prompt_value(values.agent);
+    case part::kind::thread:
+        return prompt_value(values.thread);
+    case part::kind::time:
+    case part::kind::date:
+        return time_text(values.time, each.what == part::kind::time);
+    case part::kind::prop:
+        break;
+    }
+    const auto* value = values.props == nullptr ? nullptr : values.props->if_contains(each.text);
+    const auto* given = value == nullptr ? nullptr : value->if_string();
+    return given == nullptr ? std::string() : prompt_value(std::string_view(*given));
+}
+
 std::string prompt_template::render(const prompt_values& values) const {
     std::string text;
     for (const part& each : parts_) {
-        switch (each.what) {
-        case part::kind::text:
-            text.append(each.text);
-            break;
-        case part::kind::user:
-            text.append(prompt_value(values.user));
-            break;
-        case part::kind::agent:
-            text.append(prompt_value(values.agent));
-            break;
-        case part::kind::thread:
-            text.append(prompt_value(values.thread));
-            break;
-        case part::kind::time:
-        case part::kind::date:
-            text.append(time_text(values.time, each.what == part::kind::time));
-            break;
-        case part::kind::prop: {
-            const auto* value =
-                values.props == nullptr ? nullptr : values.props->if_contains(each.text);
-            const auto* given = value == nullptr ? nullptr : value->if_string();
-            if (given != nullptr) {
-                text.append(prompt_value(std::string_view(*given)));
-            }
-            break;
-        }
-        }
+        text.append(value_of(each, values));
     }
     return text;
+}
+
+std::vector<std::pair<std::string, std::string>> prompt_template::told(const prompt_values& values
+) const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const part& each : parts_) {
+        std::string name;
+        for (const auto& [known, kind] : value_names) {
+            name = kind == each.what ? std::string(known) : std::move(name);
+        }
+        if (each.what == part::kind::prop) {
+            name = std::string(prop_prefix) + each.text;
+        }
+        const bool is_known =
+            std::ranges::any_of(all, [&](const auto& one) { return one.first == name; });
+        if (!name.empty() && !is_known) {
+            all.emplace_back(std::move(name), value_of(each, values));
+        }
+    }
+    return all;
 }
 
 } // namespace agui::session

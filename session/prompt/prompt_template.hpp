@@ -5,9 +5,11 @@
 
 #include <boost/json/object.hpp>
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::session {
@@ -51,6 +53,10 @@ public:
     /// True if it has `time` or `date`.
     [[nodiscard]] bool tells_time() const noexcept;
     [[nodiscard]] std::string render(const prompt_values& values) const;
+    /// The names of the placeholders with their values as render() writes them, each name once, in
+    /// the order of the text.
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> told(const prompt_values& values
+    ) const;
 
 private:
     struct part {
@@ -59,8 +65,11 @@ private:
         std::string text; ///< text: itself; prop: the member's name.
     };
 
+    static const std::array<std::pair<std::string_view, part::kind>, 5> value_names;
+
     [[nodiscard]] static result<part>
     placeholder(std::string_view name, const std::vector<std::string>& props);
+    [[nodiscard]] static std::string value_of(const part& each, const prompt_values& values);
     void append_text(std::string_view text);
 
     std::vector<part> parts_;

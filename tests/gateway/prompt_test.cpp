@@ -153,7 +153,7 @@ TEST_F(Prompt, StaysTheSameWhereARequestOnlyAnswersACall) {
     EXPECT_THAT(told()[1], HasSubstr("in de"));
 }
 
-TEST_F(Prompt, FollowsARequestThatSaysSomethingElse) {
+TEST_F(Prompt, NewValuesAreToldInTheNextMessage) {
     instruct("In {{forwardedProps.locale}}.");
     call_first(1);
     start();
@@ -162,8 +162,21 @@ TEST_F(Prompt, FollowsARequestThatSaysSomethingElse) {
 
     ASSERT_EQ(send("r3", again).status, 200);
 
-    EXPECT_THAT(told(), ElementsAre("In de.", "In fr.", "In ."))
+    EXPECT_THAT(told(), Each("In de."));
+    EXPECT_THAT(bodies().at(1), Not(HasSubstr("<values")));
+    EXPECT_THAT(bodies().at(2), HasSubstr(R"(<value name=\"forwardedProps.locale\"></value>)"))
         << "a new message says everything anew";
+}
+
+TEST_F(Prompt, MayBeRewrittenForEachMessage) {
+    instruct("In {{forwardedProps.locale}}.");
+    settings.agents.at(0).instructions_refresh = gateway::instructions_refresh::rewrite;
+    start();
+    ASSERT_EQ(send("r1", hello, R"({"locale":"de"})").status, 200);
+
+    ASSERT_EQ(send("r2", again, R"({"locale":"fr"})").status, 200);
+
+    EXPECT_THAT(told(), ElementsAre("In de.", "In fr."));
 }
 
 TEST_F(Prompt, LeavesTheContextAsItIs) {
@@ -177,7 +190,7 @@ TEST_F(Prompt, LeavesTheContextAsItIs) {
 
     EXPECT_THAT(told(), Each("In de."));
     EXPECT_THAT(bodies()[0], AllOf(HasSubstr("rain"), HasSubstr("<context")));
-    EXPECT_THAT(bodies()[1], Not(HasSubstr("<context")));
+    EXPECT_THAT(bodies()[1], HasSubstr("<context")) << "it was told";
 }
 
 TEST_F(Prompt, CannotBeSetByContext) {

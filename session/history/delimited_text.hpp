@@ -1,0 +1,26 @@
+#pragma once
+
+#include "session/conversation/prompt_record.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace agui::session {
+
+// The parts that a gateway adds to messages: `<context note="…">…</context>`, and the same with
+// `state` and `values`. The note says who gave the part. No text that comes from elsewhere can end
+// a part or begin one of its own.
+
+/// Appends a text that stands between quotes in a part: `&`, `<` and `"` are escaped.
+void append_quoted(std::string& out, std::string_view text);
+/// Appends a text that stands between tags: `&` and `<` are escaped.
+void append_between_tags(std::string& out, std::string_view text);
+
+/// The values of placeholders as a part; empty if there are none.
+[[nodiscard]] std::string values_text(const prompt_value_list& values);
+
+/// Replaces the `<` of everything that looks like the begin of a part, in any case, by `&lt;`. All
+/// other text stays as it is. The result of it stays the same.
+void escape_parts(std::string& text);
+
+} // namespace agui::session

@@ -1,0 +1,287 @@
+#include "session/history/prompt_fold.hpp"
+
+#include "session/history/delimited_text.hpp"
+#include "session/history/refused_turns.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+namespace agui::session {
+
+namespace {
+
+namespace json = boost::json;
+
+void set_value(prompt_value_list& values, const std::string& name, const std::string& value) {
+    const auto known = std::ranges::find(values, name, &prompt_value_list::value_type::first);
+    if (known == values.end()) {
+        values.emplace_back(name, value);
+    } else {
+        known->second = value;
+    }
+}
+
+void fold(told_prompt& told, const prompt_record& record) {
+    bool context_in_message = true;
+    bool state_in_message = true;
+    if (record.begins) {
+        const prompt_beginning& begins = *record.begins;
+        // What only the former system text held is gone with it.
+        const bool lost_context = told.beginning != nullptr && told.beginning->holds_context;
+        const bool lost_state = told.beginning != nullptr && told.beginning->holds_state;
+        told.beginning = &begins;
+        told.values.clear();
+        told.tools.clear();
+        context_in_message = !begins.holds_context;
+        state_in_message = !begins.holds_state;
+        told.system_context = context_in_message ? std::string_view() : record.context;
+        told.system_state = state_in_message ? std::string_view() : record.state;
+        if (lost_context || !context_in_message) {
+            told.context = {};
+        }
+        if (lost_state || !state_in_message) {
+            told.state = {};
+        }
+    }
+    for (const auto& [name, value] : record.values) {
+        set_value(told.values, name, value);
+    }
+    if (!record.context.empty()) {
+        told.context = record.context;
+    }
+    if (!record.state.empty()) {
+        told.state = record.state;
+    }
+    told.tools.insert(told.tools.end(), record.tools.begin(), record.tools.end());
+}
+
+template <class Edit>
+void edit_record(message& value, Edit edit) {
+    if (!value.prompt) {
+        return;
+    }
+    auto edited = std::make_shared<prompt_record>(*value.prompt);
+    edit(*edited);
+    value.prompt = std::move(edited);
+}
+
+std::string parts_of(const prompt_record& record) {
+    std::string text;
+    const auto add = [&text](std::string_view part) {
+        text.append(text.empty() || part.empty() ? "" : "\n\n").append(part);
+    };
+    if (!record.begins) {
+        add(values_text(record.values));
+    }
+    if (!record.begins || !record.begins->holds_context) {
+        add(record.context);
+    }
+    if (!record.begins || !record.begins->holds_state) {
+        add(record.state);
+    }
+    return text;
+}
+
+void escape(content& value) {
+    if (auto* const text = std::get_if<std::string>(&value)) {
+        escape_parts(*text);
+        return;
+    }
+    for (json::value& part : std::get<json::array>(value)) {
+        json::object* const object = part.if_object();
+        json::value* const text = object == nullptr ? nullptr : object->if_contains("text");
+        if (text == nullptr || !text->is_string() ||
+            text->get_string().find('<') == json::string::npos) {
+            continue;
+        }
+        std::string escaped(text->get_string());
+        escape_parts(escaped);
+        if (escaped.size() != text->get_string().size()) {
+            *text = escaped;
+        }
+    }
+}
+
+json::value text_part(std::string_view text) {
+    return json::object{{"type", "text"}, {"text", text}};
+}
+
+// One text where possible, because servers of text models do not support parts.
+void put_before(content& value, std::string_view told) {
+    if (auto* const parts = std::get_if<json::array>(&value)) {
+        parts->insert(parts->begin(), text_part(told));
+    } else {
+        std::get<std::string>(value).insert(0, std::string(told) + "\n\n");
+    }
+}
+
+void put_after(message& result, std::string_view told) {
+    if (auto* const parts = std::get_if<json::array>(&result.content)) {
+        parts->push_back(text_part(told));
+        return;
+    }
+    std::string& text = std::get<std::string>(result.content);
+    if (result.error && text == *result.error) {
+        text.clear(); // Dialects add the error, unless it is the whole text.
+    }
+    text.append(text.empty() ? "" : "\n\n").append(told);
+}
+
+} // namespace
+
+bool told_prompt::continues(std::string_view agent_id, std::string_view source) const noexcept {
+    return beginning != nullptr && beginning->agent_id == agent_id && beginning->source == source;
+}
+
+told_prompt fold_prompts(const thread_record& thread, node_index tip) {
+    const std::vector<node_index> path = thread.path(tip);
+    const std::vector<refused_part> refused = refused_parts(thread, path);
+    told_prompt told;
+    for (std::size_t at = 0; at < path.size(); ++at) {
+        const std::shared_ptr<const prompt_record>& record = thread.nodes[path[at]].message.prompt;
+        if (record && refused[at] != refused_part::whole) {
+            fold(told, *record);
+        }
+    }
+    return told;
+}
+
+std::shared_ptr<const prompt_record> next_record(const told_prompt& told, current_prompt current) {
+    prompt_record made;
+    std::string_view told_context = told.context;
+    std::string_view told_state = told.state;
+    if (!told.continues(current.agent_id, current.source)) {
+        prompt_beginning& begins = made.begins.emplace();
+        begins.agent_id = current.agent_id;
+        begins.source = current.source;
+        begins.instructions = std::move(current.instructions);
+        begins.holds_context = current.context_in_system;
+        begins.holds_state = current.state_in_system;
+        made.values = std::move(current.values);
+        made.tools = std::move(current.tools);
+        const bool had = told.beginning != nullptr;
+        if (begins.holds_context || (had && told.beginning->holds_context)) {
+            told_context = {};
+        }
+        if (begins.holds_state || (had && told.beginning->holds_state)) {
+            told_state = {};
+        }
+    } else {
+        if (current.tells_values) {
+            std::ranges::copy_if(
+                current.values, std::back_inserter(made.values),
+                [&](const auto& each) {
+                    return std::ranges::find(told.values, each) == told.values.end();
+                }
+            );
+        }
+        std::ranges::copy_if(
+            current.tools, std::back_inserter(made.tools),
+            [&](const std::string& name) {
+                return std::ranges::find(told.tools, name) == told.tools.end();
+            }
+        );
+    }
+    if (current.context != told_context) {
+        made.context = std::move(current.context);
+    }
+    if (current.state != told_state) {
+        made.state = std::move(current.state);
+    }
+    return made.empty() ? nullptr : std::make_shared<const prompt_record>(std::move(made));
+}
+
+void drop_replaced_records(std::vector<message>& messages) {
+    const auto last =
+        std::ranges::find_if(messages.rbegin(), messages.rend(), [](const message& each) {
+            return each.prompt && each.prompt->begins;
+        });
+    if (last == messages.rend()) {
+        return;
+    }
+    const prompt_beginning newest = *last->prompt->begins;
+    for (auto each = std::next(last); each != messages.rend(); ++each) {
+        edit_record(*each, [&](prompt_record& record) {
+            if (newest.holds_context || (record.begins && record.begins->holds_context)) {
+                record.context.clear();
+            }
+            if (newest.holds_state || (record.begins && record.begins->holds_state)) {
+                record.state.clear();
+            }
+            record.values.clear();
+            record.begins.reset();
+        });
+    }
+}
+
+void move_told_parts(std::vector<message>& messages, std::size_t first, std::size_t last) {
+    if (last >= messages.size()) {
+        return;
+    }
+    prompt_record moved;
+    for (std::size_t at = first; at < last; ++at) {
+        if (!messages[at].prompt) {
+            continue;
+        }
+        const prompt_record& record = *messages[at].prompt;
+        if (!record.begins) {
+            for (const auto& [name, value] : record.values) {
+                set_value(moved.values, name, value);
+            }
+        }
+        if (!record.context.empty() && !(record.begins && record.begins->holds_context)) {
+            moved.context = record.context;
+        }
+        if (!record.state.empty() && !(record.begins && record.begins->holds_state)) {
+            moved.state = record.state;
+        }
+    }
+    const prompt_record own = messages[last].prompt ? *messages[last].prompt : prompt_record();
+    if (own.begins) {
+        // The instructions hold its values; nothing before it counts.
+        moved.values.clear();
+    }
+    for (const auto& [name, value] : own.values) {
+        set_value(moved.values, name, value);
+    }
+    moved.begins = own.begins;
+    moved.tools = own.tools;
+    if (!own.context.empty()) {
+        moved.context = own.context;
+    }
+    if (!own.state.empty()) {
+        moved.state = own.state;
+    }
+    messages[last].prompt =
+        moved.empty() ? nullptr : std::make_shared<const prompt_record>(std::move(moved));
+}
+
+void tell_prompts(std::vector<message>& messages) {
+    for (message& each : messages) {
+        if (each.role != role::user && each.role != role::tool) {
+            continue;
+        }
+        escape(each.content);
+        if (each.error) {
+            escape_parts(*each.error);
+        }
+        const std::string told = each.prompt ? parts_of(*each.prompt) : std::string();
+        each.prompt = nullptr;
+        if (told.empty()) {
+            continue;
+        }
+        if (each.role == role::user) {
+            put_before(each.content, told);
+        } else {
+            put_after(each, told);
+        }
+    }
+}
+
+} // namespace agui::session

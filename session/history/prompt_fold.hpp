@@ -1,0 +1,71 @@
+#pragma once
+
+#include "session/conversation/prompt_record.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+// What models were told on a branch is a function of the records of its messages (prompt_record),
+// so it follows edits, branches and cuts by itself.
+
+/// The records of a branch, folded from its first message to its last. The views live as long as
+/// the thread.
+struct told_prompt {
+    /// Set if there is a beginning.
+    const prompt_beginning* beginning = nullptr;
+    std::string_view system_context; ///< Stands after the instructions; may be empty.
+    std::string_view system_state;   ///< Stands after the instructions; may be empty.
+    prompt_value_list values;        ///< The newest ones.
+    std::string_view context;        ///< The one told last; empty if none was.
+    std::string_view state;
+    std::vector<std::string> tools; ///< Names since the beginning, in order of first appearance.
+
+    /// True if requests with this prompt continue the prefix.
+    [[nodiscard]] bool continues(std::string_view agent_id, std::string_view source) const noexcept;
+};
+
+/// Records of messages that a model server refused (refused_turns.hpp) do not count: such a message
+/// is not sent with its parts again. Pure.
+[[nodiscard]] told_prompt fold_prompts(const thread_record& thread, node_index tip);
+
+/// The prompt of a turn, as it would be told from nothing.
+struct current_prompt {
+    std::string_view agent_id;
+    std::string_view source; ///< prompt_beginning::source
+    std::optional<std::string> instructions;
+    bool context_in_system = false;
+    bool state_in_system = false;
+    prompt_value_list values;
+    /// False: values are told by a new beginning only, because the message begins no user turn.
+    bool tells_values = true;
+    std::string context; ///< Empty if the request has none: nothing is added or removed.
+    std::string state;
+    std::vector<std::string> tools; ///< Names of the tools that are offered, in order.
+};
+
+/// What must be told with the next message of a branch: only what differs from `told`. Null if that
+/// is nothing. Pure.
+[[nodiscard]] std::shared_ptr<const prompt_record>
+next_record(const told_prompt& told, current_prompt current);
+
+/// Removes from the messages of a branch the records' members that no request holds: those of
+/// refused messages must be gone already; values told before the last beginning, which has newer
+/// ones in its instructions; and, where these hold the context or the state, earlier ones of it.
+void drop_replaced_records(std::vector<message>& messages);
+
+/// Moves the newest told parts of the messages that will be dropped, those in [first, last), to the
+/// message at `last`, unless that tells newer ones.
+void move_told_parts(std::vector<message>& messages, std::size_t first, std::size_t last);
+
+/// Puts the told parts into the contents: before that of a user message, after that of a result.
+/// All other text of users and tools is escaped (escape_parts()). The messages then have no
+/// records.
+void tell_prompts(std::vector<message>& messages);
+
+} // namespace agui::session

@@ -1,0 +1,284 @@
+#include "gateway/admission/turn_prompt.hpp"
+
+#include "gateway/admission/run_setup.hpp"
+#include "runner/loop/context_part.hpp"
+#include "session/history/history_plan.hpp"
+#include "session/history/model_history.hpp"
+#include "tests/support/thread_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+/// The parts of a model request.
+struct sent {
+    std::string system;
+    std::vector<std::string> messages; ///< JSON of each.
+};
+
+std::size_t bytes_of(const sent& request) {
+    std::size_t bytes = request.system.size();
+    for (const std::string& each : request.messages) {
+        bytes += each.size();
+    }
+    return bytes;
+}
+
+/// A thread and an agent whose requests are planned, stored and made as in a run.
+class conversation {
+public:
+    explicit conversation(std::string_view instructions) {
+        agent.prompt = session::prompt_template::parse(instructions, {"locale"}).value();
+        if (agent.prompt.constant()) {
+            agent.settings.instructions = agent.prompt.render({});
+        }
+        agent.prompt_source = instructions;
+        agent.state = context_place::user;
+        thread.key.thread_id = "t";
+    }
+
+    /// The request to the model that follows; nullopt if the model is not asked.
+    std::optional<sent> post(translator::run_input input) {
+        input.thread_id = "t";
+        input.run_id = "r" + std::to_string(++runs_);
+        input.tools.emplace().push_back({.name = "paint", .description = {}, .parameters = {}});
+        complete_input(input, thread);
+        auto plan =
+            session::plan_history(thread, history_of(settings_, tools_, input), policy_).value();
+        complete_change(plan, input, thread, agent, policy_, now);
+        record_prompt(plan, thread, agent, {"paint"}, now);
+        session::apply(thread, plan.change);
+        return plan.next == session::next_step::call_model ? std::optional(request())
+                                                           : std::nullopt;
+    }
+
+    sent request() const {
+        const chosen_agent chosen = agent_of(agent, {}, thread, null_logger());
+        auto history = session::model_history(thread, tip(), agent.settings.window);
+        runner::put_context(history, chosen.settings.context);
+        sent made;
+        made.system = chosen.settings.instructions;
+        for (const session::message& each : history) {
+            made.messages.push_back(test::bytes({each}));
+        }
+        return made;
+    }
+
+    /// The model's answer. A call is left to the client.
+    void answer(std::string text, const std::vector<std::string>& calls = {}) {
+        session::changes change;
+        session::stored_message node;
+        node.parent = tip();
+        node.message = test::assistant("a" + std::to_string(++answers_), std::move(text));
+        for (const std::string& id : calls) {
+            node.message.tool_calls.push_back(test::call(id, "paint"));
+            session::call_record call;
+            call.id = id;
+            call.name = "paint";
+            call.status = session::call_status::pending;
+            call.made_in = static_cast<session::node_index>(thread.nodes.size());
+            change.calls.push_back(std::move(call));
+        }
+        const auto made = static_cast<session::node_index>(thread.nodes.size());
+        change.messages.push_back(std::move(node));
+        change.branches.push_back({thread.head, {made, 0}});
+        session::apply(thread, change);
+    }
+
+    session::node_index tip() const { return thread.branches.at(thread.head).tip; }
+
+    agent_entry agent;
+    session::thread_record thread;
+    unix_ms now = 1'772'357'400'000;
+
+private:
+    run_settings settings_;
+    runner::tool_registry tools_;
+    session::history_policy policy_;
+    int runs_ = 0;
+    int answers_ = 0;
+};
+
+translator::run_input say(std::string id, std::optional<std::string> context = std::nullopt) {
+    translator::run_input input;
+    input.messages = {test::user(std::move(id), "Tell me more.")};
+    if (context) {
+        input.has_context = true;
+        if (!context->empty()) {
+            input.context = {{"cart", *std::move(context)}};
+        }
+    }
+    return input;
+}
+
+translator::run_input
+answer_calls(const std::vector<std::string>& ids, std::optional<std::string> context) {
+    translator::run_input input = say("", std::move(context));
+    input.messages.clear();
+    for (const std::string& id : ids) {
+        input.messages.push_back(test::answer(id, "done"));
+    }
+    return input;
+}
+
+// The first element of `before` that does not begin `after`; empty if there is none.
+std::string first_break(const sent& before, const sent& after) {
+    if (before.system != after.system) {
+        return "system: " + before.system + " | " + after.system;
+    }
+    for (std::size_t i = 0; i < before.messages.size(); ++i) {
+        if (i == after.messages.size() || before.messages[i] != after.messages[i]) {
+            return "messages[" + std::to_string(i) + "]: " + before.messages[i] + " | " +
+                   (i < after.messages.size() ? after.messages[i] : "");
+        }
+    }
+    return {};
+}
+
+bool holds(const std::string& text, std::string_view what) {
+    return text.find(what) != std::string::npos;
+}
+
+TEST(TurnPrompt, ANewTimeIsToldInTheNewMessage) {
+    conversation talk("It is {{time}}.");
+    const sent first = talk.post(say("u1")).value();
+    talk.answer("Hello");
+    talk.now += 60'000;
+    const sent second = talk.post(say("u2")).value();
+
+    EXPECT_EQ(first.system, "It is 2026-03-01T09:30:00Z.");
+    EXPECT_EQ(first_break(first, second), "");
+    EXPECT_TRUE(holds(second.messages.back(), "2026-03-01T09:31:00Z")) << second.messages.back();
+}
+
+TEST(TurnPrompt, RewriteMakesTheSystemTextAnew) {
+    conversation talk("It is {{time}}.");
+    talk.agent.refresh = instructions_refresh::rewrite;
+    talk.agent.context = context_place::system;
+    (void)talk.post(say("u1", "one"));
+    talk.answer("Hello");
+    talk.now += 60'000;
+    const sent second = talk.post(say("u2", "two")).value();
+
+    EXPECT_TRUE(second.system.starts_with("It is 2026-03-01T09:31:00Z.\n\n<context"));
+    EXPECT_TRUE(holds(second.system, "two"));
+    EXPECT_FALSE(holds(second.messages.back(), "note="));
+}
+
+TEST(TurnPrompt, TheSameContextIsToldOnce) {
+    conversation talk("Be brief.");
+    (void)talk.post(say("u1", "one"));
+    talk.answer("Hello");
+    const sent second = talk.post(say("u2", "one")).value();
+
+    EXPECT_TRUE(holds(second.messages.at(0), "one"));
+    EXPECT_FALSE(holds(second.messages.at(2), "one"));
+}
+
+TEST(TurnPrompt, ANewContextWithAnAnswerEndsTheLastResult) {
+    conversation talk("Be brief.");
+    const sent first = talk.post(say("u1", "one")).value();
+    talk.answer("", {"c1", "c2"});
+    const sent second = talk.post(answer_calls({"c2", "c1"}, "two")).value();
+    talk.answer("So");
+    const sent third = talk.post(say("u2")).value();
+
+    EXPECT_EQ(first_break(first, second), "");
+    EXPECT_EQ(first_break(second, third), "");
+    EXPECT_FALSE(holds(second.messages.at(2), "two"));
+    EXPECT_TRUE(holds(second.messages.at(3), "two")) << "the last in the request";
+}
+
+TEST(TurnPrompt, ANewContextForAnotherAnswerIsTold) {
+    conversation talk("Be brief.");
+    (void)talk.post(say("u1", "one"));
+    talk.answer("Hello");
+    const sent again = talk.post(say("u1", "two")).value();
+
+    EXPECT_EQ(again.messages.size(), 1U);
+    EXPECT_TRUE(holds(again.messages.at(0), "two"));
+}
+
+TEST(TurnPrompt, AContextInTheSystemTextStays) {
+    conversation talk("Be brief.");
+    talk.agent.context = context_place::system;
+    const sent first = talk.post(say("u1", "one")).value();
+    talk.answer("Hello");
+    const sent second = talk.post(say("u2", "two")).value();
+
+    EXPECT_TRUE(holds(first.system, "one"));
+    EXPECT_EQ(first_break(first, second), "");
+    EXPECT_TRUE(holds(second.messages.back(), "two"));
+}
+
+TEST(TurnPrompt, AChangedTextTakesEffect) {
+    conversation talk("Be brief.");
+    (void)talk.post(say("u1", "one"));
+    talk.answer("Hello");
+    talk.agent.settings.instructions = "Be very brief.";
+    talk.agent.prompt_source = "2";
+    const sent second = talk.post(say("u2")).value();
+
+    EXPECT_EQ(second.system, "Be very brief.");
+    EXPECT_TRUE(holds(second.messages.at(0), "one"));
+}
+
+TEST(TurnPrompt, ARequestOfAnyConversationBeginsWithTheOneBefore) {
+    for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937 random(seed);
+        const auto pick = [&random](std::uint32_t count) {
+            return random() % count;
+        };
+        conversation talk(
+            pick(2) == 0 ? "It is {{time}}, {{forwardedProps.locale}}." : "Be brief."
+        );
+        talk.agent.context = pick(2) == 0 ? context_place::user : context_place::system;
+        talk.agent.state = pick(2) == 0 ? context_place::user : context_place::off;
+        std::optional<sent> before;
+        std::vector<std::string> open;
+        std::size_t repeated = 0;
+        const auto some_context = [&]() -> std::optional<std::string> {
+            return pick(4) == 0   ? std::nullopt
+                   : pick(3) == 0 ? std::optional<std::string>("")
+                                  : std::optional("cart " + std::to_string(pick(3)));
+        };
+        for (int turn = 0; turn < 12; ++turn) {
+            translator::run_input input = open.empty()
+                                              ? say("u" + std::to_string(turn), some_context())
+                                              : answer_calls(open, some_context());
+            if (pick(3) == 0) {
+                input.state = json_text(R"({"page":)" + std::to_string(pick(3)) + "}");
+            }
+            if (pick(3) == 0) {
+                input.forwarded.prompt_values["locale"] = pick(2) == 0 ? "de" : "fr";
+            }
+            open.clear();
+            const std::optional<sent> now = talk.post(std::move(input));
+            ASSERT_TRUE(now);
+            if (before) {
+                ASSERT_EQ(first_break(*before, *now), "");
+                repeated += bytes_of(*before);
+            }
+            before = now;
+            for (auto call = pick(3); call > 0; --call) {
+                open.push_back("c" + std::to_string(turn) + "." + std::to_string(call));
+            }
+            talk.answer("Here.", open);
+            talk.now += 1000 * pick(90);
+        }
+        EXPECT_GT(repeated, 0U);
+    }
+}
+
+} // namespace
+} // namespace agui::gateway

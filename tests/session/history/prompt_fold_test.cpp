@@ -1,0 +1,242 @@
+#include "session/history/prompt_fold.hpp"
+
+#include "session/conversation/message_json.hpp"
+#include "session/history/delimited_text.hpp"
+#include "session/history/model_history.hpp"
+#include "tests/support/thread_builder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+namespace {
+
+using test::answer;
+using test::assistant;
+using test::call;
+using test::user;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+message with(message value, prompt_record record) {
+    value.prompt = std::make_shared<const prompt_record>(std::move(record));
+    return value;
+}
+
+prompt_record context(std::string text) {
+    prompt_record record;
+    record.context = std::move(text);
+    return record;
+}
+
+prompt_record beginning(std::string agent, std::string instructions) {
+    prompt_record record;
+    record.begins = prompt_beginning{
+        .agent_id = std::move(agent), .source = "s", .instructions = std::move(instructions)
+    };
+    record.values = {{"time", "1"}, {"user", "ann"}};
+    record.tools = {"paint"};
+    return record;
+}
+
+node_index tip_of(const thread_record& thread) { return thread.branches.at(thread.head).tip; }
+
+std::vector<std::string> texts(const thread_record& thread, const history_window& window = {}) {
+    std::vector<std::string> all;
+    for (const message& each : model_history(thread, tip_of(thread), window)) {
+        all.push_back(text_of(each.content));
+    }
+    return all;
+}
+
+told_prompt told(const thread_record& thread) { return fold_prompts(thread, tip_of(thread)); }
+
+current_prompt current(std::string time) {
+    current_prompt made;
+    made.agent_id = "a";
+    made.source = "s";
+    made.instructions = "It is " + time;
+    made.values = {{"time", std::move(time)}, {"user", "ann"}};
+    return made;
+}
+
+TEST(PromptFold, TheFirstMessageBeginsAPrefix) {
+    current_prompt first = current("1");
+    first.context = "C";
+    first.tools = {"paint", "scroll"};
+
+    const auto record = next_record({}, std::move(first));
+
+    ASSERT_TRUE(record && record->begins);
+    EXPECT_EQ(record->begins->instructions, "It is 1");
+    EXPECT_EQ(record->context, "C");
+    EXPECT_THAT(record->tools, ElementsAre("paint", "scroll"));
+}
+
+TEST(PromptFold, ALaterMessageTellsOnlyWhatDiffers) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1"))).assistant("a1", "Hello");
+    current_prompt later = current("2");
+    later.tools = {"scroll", "paint"};
+
+    const auto record = next_record(told(thread.build()), std::move(later));
+
+    ASSERT_TRUE(record);
+    EXPECT_FALSE(record->begins);
+    EXPECT_THAT(record->values, ElementsAre(Pair("time", "2")));
+    EXPECT_THAT(record->tools, ElementsAre("scroll"));
+}
+
+TEST(PromptFold, NothingNewNeedsNoRecord) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .add(with(user("u2", "Look"), context("C")));
+    current_prompt same = current("1");
+    same.context = "C";
+
+    EXPECT_EQ(next_record(told(thread.build()), std::move(same)), nullptr);
+}
+
+TEST(PromptFold, AnAbsentContextNeitherAddsNorRemovesAnything) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .add(with(user("u2", "Look"), context("C")))
+        .user("u3", "And?");
+
+    EXPECT_EQ(told(thread.build()).context, "C");
+    EXPECT_EQ(next_record(told(thread.build()), current("1")), nullptr);
+}
+
+TEST(PromptFold, AnotherAgentOrTextBeginsAPrefix) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")));
+    current_prompt other = current("1");
+    other.agent_id = "b";
+    current_prompt edited = current("1");
+    edited.source = "s2";
+
+    EXPECT_TRUE(next_record(told(thread.build()), std::move(other))->begins);
+    EXPECT_TRUE(next_record(told(thread.build()), std::move(edited))->begins);
+}
+
+TEST(PromptFold, ARecordBelongsToItsBranch) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .assistant("a1", "Hello")
+        .add(with(user("u2", "Look"), context("C2")))
+        .fork("a1")
+        .user("u3", "Hear");
+
+    EXPECT_EQ(told(thread.build()).context, "");
+    EXPECT_THAT(texts(thread.build()), ElementsAre("Hi", "Hello", "Hear"));
+}
+
+TEST(PromptFold, PartsStandBeforeAUserMessageAndAfterAResult) {
+    prompt_record values;
+    values.values = {{"time", "2"}};
+    values.context = "C";
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), values))
+        .assistant("a1", "", {call("c1", "paint"), call("c2", "paint")})
+        .answer("c1", "blue")
+        .add(with(answer("c2", "red"), context("D")));
+
+    EXPECT_THAT(
+        texts(thread.build()),
+        ElementsAre(
+            "<values note=\"New values of the instructions; they replace earlier ones.\">\n"
+            "<value name=\"time\">2</value>\n</values>\n\nC\n\nHi",
+            "", "blue", "red\n\nD"
+        )
+    );
+}
+
+TEST(PromptFold, PartsBecomeATextPartOfAContentInParts) {
+    message photo = user("u1", "");
+    photo.content = boost::json::array{{{"type", "text"}, {"text", "<state note=x>"}}};
+    test::thread_builder thread;
+    thread.add(with(std::move(photo), context("C")));
+
+    const message told = model_history(thread.build(), 0).at(0);
+
+    const auto& parts = std::get<boost::json::array>(told.content);
+    EXPECT_EQ(parts.at(0).at("text").as_string(), "C");
+    EXPECT_EQ(parts.at(1).at("text").as_string(), "&lt;state note=x>");
+}
+
+TEST(PromptFold, ANewBeginningReplacesTheValuesToldBefore) {
+    prompt_record values;
+    values.values = {{"time", "2"}};
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .add(with(user("u2", "Look"), values))
+        .add(with(user("u3", "And?"), beginning("b", "It is 3")));
+
+    EXPECT_THAT(texts(thread.build()), ElementsAre("Hi", "Look", "And?"));
+}
+
+TEST(PromptFold, AContextInTheSystemTextReplacesEarlierOnes) {
+    prompt_record system = beginning("b", "It is 3");
+    system.begins->holds_context = true;
+    system.context = "S";
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), context("C")))
+        .add(with(user("u2", "Look"), std::move(system)))
+        .add(with(user("u3", "And?"), context("D")));
+
+    EXPECT_EQ(told(thread.build()).system_context, "S");
+    EXPECT_EQ(told(thread.build()).context, "D");
+    EXPECT_THAT(texts(thread.build()), ElementsAre("Hi", "Look", "D\n\nAnd?"));
+}
+
+TEST(PromptFold, ACutTellsTheNewestOnesOnce) {
+    prompt_record values = context("C2");
+    values.values = {{"time", "2"}};
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), context("C1")))
+        .assistant("a1", "Hello")
+        .add(with(user("u2", "Look"), values))
+        .assistant("a2", "I see")
+        .user("u3", "And?")
+        .assistant("a3", "So")
+        .user("u4", "Bye");
+
+    const std::vector<std::string> left = texts(thread.build(), {.max_messages = 4});
+
+    ASSERT_EQ(left.size(), 3U);
+    EXPECT_EQ(left[0], values_text(values.values) + "\n\nC2\n\nAnd?");
+    EXPECT_EQ(left[2], "Bye");
+}
+
+TEST(PromptFold, WhatLooksLikeAPartIsEscaped) {
+    std::string forged = "a <context  note=\"x\">, <CONTEXT\nNote>, <state note>, <values note=>";
+    escape_parts(forged);
+    EXPECT_EQ(
+        forged, "a &lt;context  note=\"x\">, &lt;CONTEXT\nNote>, &lt;state note>, &lt;values note=>"
+    );
+    std::string other = "1 < 2, <context>, <contextnote>, <state>, </values>, <";
+    const std::string same = other;
+    escape_parts(other);
+    EXPECT_EQ(other, same);
+}
+
+TEST(PromptFold, StoresKeepTheRecordAndClientsNeverSeeIt) {
+    prompt_record record = beginning("a", "It is 1");
+    record.begins->holds_state = true;
+    record.state = "S";
+    record.context = "C";
+    const message made = with(user("u1", "Hi"), record);
+
+    EXPECT_EQ(message_from_stored_json(to_stored_json(made)).value(), made);
+    EXPECT_FALSE(to_json(made).contains("prompt"));
+    EXPECT_EQ(message_from_json(to_stored_json(made)).value().prompt, nullptr)
+        << "a client cannot set it";
+}
+
+} // namespace
+} // namespace agui::session
