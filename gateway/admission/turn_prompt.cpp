@@ -93,6 +93,59 @@ told_message(const session::changes& change, const session::thread_record& befor
     return chosen;
 }
 
+bool keeps_tools(const agent_entry& agent) noexcept { return agent.tool_list == tool_list::append; }
+
+bool is_in(const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+// How many withdrawn tools a thread keeps: as many as a request may offer. A page that makes up
+// tools for ever begins a new prefix with each further one.
+constexpr std::size_t withdrawn_max = 128;
+
+// Definitions of the tools that were told and are not offered. Only requests bring tools that go
+// away; what they brought is still there, because it is replaced by this change.
+boost::json::array withdrawn_tools(
+    const session::told_prompt& told, const session::thread_record& before,
+    const std::vector<std::string>& offered
+) {
+    boost::json::array found;
+    for (const boost::json::value& each : before.offered_tools) {
+        const boost::json::object* const tool = each.if_object();
+        const std::string_view name =
+            tool == nullptr ? std::string_view() : session::name_of_tool(*tool);
+        if (is_in(told.tools, name) && !is_in(offered, name) &&
+            told.withdrawn.size() + found.size() < withdrawn_max) {
+            found.push_back(each);
+        }
+    }
+    return found;
+}
+
+runner::tool_definition definition_of(const boost::json::object& tool) {
+    runner::tool_definition made;
+    made.name = session::name_of_tool(tool);
+    const auto* const description = tool.if_contains("description");
+    if (description != nullptr && description->is_string()) {
+        made.description = std::string(description->get_string());
+    }
+    if (const auto* const parameters = tool.if_contains("parameters")) {
+        made.parameters = *parameters;
+    }
+    return made;
+}
+
+// True while the model is inside a turn, whose tools may not change under its thoughts.
+bool is_inside_turn(const session::thread_record& thread, session::node_index tip) {
+    for (session::node_index at = tip; at < thread.nodes.size(); at = thread.nodes[at].parent) {
+        const session::message& each = thread.nodes[at].message;
+        if (is_spoken(each)) {
+            return each.role == session::role::tool;
+        }
+    }
+    return false;
+}
+
 } // namespace
 
 const boost::json::object* props_of(const boost::json::value& element) {
@@ -137,8 +190,14 @@ void record_prompt(
     if (is_recorded(agent, agent.state)) {
         current.state = runner::state_text(change.state ? *change.state : before.state);
     }
-    current.tools = std::move(tools);
     const session::told_prompt told = session::fold_prompts(before, base);
+    if (keeps_tools(agent)) {
+        current.withdrawn = withdrawn_tools(told, before, tools);
+    }
+    const bool inside_turn = !begins_turn && told.continues(agent.settings.id, agent.prompt_source);
+    if (!keeps_tools(agent) || !inside_turn) {
+        current.tools = std::move(tools); // Otherwise the next user message offers new ones.
+    }
     std::shared_ptr<const session::prompt_record> record =
         session::next_record(told, std::move(current));
     std::size_t at = 0;
@@ -164,6 +223,15 @@ void set_prompt(
     if (recorded) {
         append_paragraph(settings.instructions, told.system_context);
         append_paragraph(settings.instructions, told.system_state);
+    }
+    if (told.beginning != nullptr && told.beginning->agent_id == agent.settings.id) {
+        settings.tool_order = told.tools;
+        if (keeps_tools(agent)) {
+            for (const boost::json::object* const tool : told.withdrawn) {
+                settings.withdrawn_tools.push_back(definition_of(*tool));
+            }
+            settings.keeps_tool_list = is_inside_turn(thread, tip);
+        }
     }
     // The application's text is data (P10): it is delimited, and becomes system text only if
     // configured.

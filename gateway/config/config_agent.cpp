@@ -124,6 +124,12 @@ void describe_agent(config_table& table, agent_config& agent) {
     describe_place(table, "context", agent.context);
     describe_place(table, "state", agent.state);
     table.choice(
+        "tool_list", agent.tool_list,
+        {{"auto", std::optional<tool_list>()},
+         {"exact", std::optional(tool_list::exact)},
+         {"append", std::optional(tool_list::append)}}
+    );
+    table.choice(
         "instructions_refresh", agent.instructions_refresh,
         {{"append", instructions_refresh::append}, {"rewrite", instructions_refresh::rewrite}}
     );

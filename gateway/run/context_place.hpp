@@ -10,6 +10,13 @@ enum class context_place {
     off,
 };
 
+/// `agents[].tool_list`: the tools that a model request declares, always in the order in which the
+/// thread's requests first offered them.
+enum class tool_list {
+    exact,  ///< Those that are offered now.
+    append, ///< Also those that were offered before; a call of such a tool gets an error result.
+};
+
 /// `agents[].instructions_refresh`: what becomes of new values in the instructions, and of new data
 /// whose place is `system`.
 enum class instructions_refresh {

@@ -27,6 +27,7 @@ struct agent_entry {
     /// Identifies the text of `prompt` and the settings that decide what is told where; see
     /// session::prompt_beginning::source.
     std::string prompt_source;
+    gateway::tool_list tool_list = gateway::tool_list::exact;
     instructions_refresh refresh = instructions_refresh::append;
     runner::model_provider* model = nullptr;
     std::vector<runner::model_choice> fallbacks; ///< See runner::run_request::fallbacks.

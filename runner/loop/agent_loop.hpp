@@ -96,6 +96,13 @@ struct agent_settings {
     std::string context;
     /// Server tools that the agent may use; empty allows all.
     std::vector<std::string> tool_patterns;
+    /// Tools of these names are declared first, in this order; all others follow.
+    std::vector<std::string> tool_order;
+    /// Declared although they are not offered, unless an offered tool has the name. A call of one
+    /// gets an error result.
+    std::vector<tool_definition> withdrawn_tools;
+    /// Offers no tool that is not in tool_order.
+    bool keeps_tool_list = false;
     std::uint32_t max_rounds = 10; ///< Number of model answers whose calls may be executed.
     std::uint32_t max_parallel_tools = 8;
     /// Execute calls of tools that are unavailable or not in the registry. Never changed; may be

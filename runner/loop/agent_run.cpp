@@ -26,7 +26,7 @@ agent_run::agent_run(
       services_(services),
       sink_(sink),
       stop_(stop),
-      tools_(services.tools, request_.agent.tool_patterns, std::move(request_.external_tools)),
+      tools_(services.tools, request_.agent, std::move(request_.external_tools)),
       conversation_(
           std::move(request_.thread), request_.run_id, sink, services.time,
           memory.held() > 0 ? std::move(memory) : memory_share(services.memory)

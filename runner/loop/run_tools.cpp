@@ -2,15 +2,25 @@
 
 #include "runner/base/tool_schema.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace agui::runner {
 
 run_tools::run_tools(
-    const tool_registry& registry, const std::vector<std::string>& patterns,
+    const tool_registry& registry, const agent_settings& agent,
     std::vector<tool_definition> external
 )
-    : server_(registry.snapshot()), offered_(server_->definitions(patterns)) {
+    : server_(registry.snapshot()), offered_(server_->definitions(agent.tool_patterns)) {
+    const auto is_left_out = [&agent](const tool_definition& tool) {
+        return agent.keeps_tool_list &&
+               std::ranges::find(agent.tool_order, tool.name) == agent.tool_order.end();
+    };
+    std::erase_if(offered_, is_left_out);
+    std::erase_if(external, is_left_out);
     for (const tool_definition& tool : offered_) {
         server_names_.insert(tool.name);
     }
@@ -21,6 +31,32 @@ run_tools::run_tools(
             offered_.push_back(std::move(tool));
         }
     }
+    add_withdrawn(agent);
+    if (!agent.tool_order.empty()) {
+        sort(agent.tool_order);
+    }
+}
+
+void run_tools::add_withdrawn(const agent_settings& agent) {
+    for (const tool_definition& tool : agent.withdrawn_tools) {
+        if (!server_names_.contains(tool.name) && !external_names_.contains(tool.name)) {
+            tool_definition& added = offered_.emplace_back(tool);
+            added.parameters = tool_schema(added.parameters);
+        }
+    }
+}
+
+void run_tools::sort(const std::vector<std::string>& order) {
+    std::map<std::string, std::size_t, std::less<>> places;
+    for (const std::string& name : order) {
+        places.emplace(name, places.size());
+    }
+    for (const tool_definition& tool : offered_) {
+        places.emplace(tool.name, places.size());
+    }
+    std::ranges::sort(offered_, {}, [&places](const tool_definition& tool) {
+        return places.find(tool.name)->second;
+    });
 }
 
 session::call_owner run_tools::owner_of(std::string_view name) const noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/loop/agent_loop.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/conversation/thread.hpp"
 
@@ -12,15 +13,17 @@
 namespace agui::runner {
 
 /// The tools of one run, as they were when it began: the server's tools that its agent may use, and
-/// the caller's tools. If both have a name, the server's tool is used. Never changes.
+/// the caller's tools. If both have a name, the server's tool is used. A withdrawn tool is declared
+/// and belongs to the server, which has none of that name. Never changes.
 class run_tools {
 public:
     run_tools(
-        const tool_registry& registry, const std::vector<std::string>& patterns,
+        const tool_registry& registry, const agent_settings& agent,
         std::vector<tool_definition> external
     );
 
-    /// The tools offered to the model, with parameters as tool_schema().
+    /// The tools declared to the model, with parameters as tool_schema(), in the agent's order:
+    /// those offered, and the withdrawn ones.
     [[nodiscard]] const std::vector<tool_definition>& offered() const noexcept { return offered_; }
     /// The side that executes a call of that name. Unknown names belong to the server, which tells
     /// the model that there is no such tool.
@@ -30,6 +33,9 @@ public:
     ) const noexcept;
 
 private:
+    void add_withdrawn(const agent_settings& agent);
+    void sort(const std::vector<std::string>& order);
+
     std::shared_ptr<const tool_set> server_;
     std::vector<tool_definition> offered_;
     std::set<std::string, std::less<>> server_names_;

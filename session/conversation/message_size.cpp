@@ -139,6 +139,7 @@ std::size_t stored_size(const message& value, std::size_t most) {
         for (const std::string& name : told.tools) {
             sum.add(std::string_view(name));
         }
+        sum.add(told.withdrawn);
     }
     return sum.bytes();
 }

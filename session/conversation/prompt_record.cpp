@@ -78,6 +78,9 @@ json::object to_json(const prompt_record& value) {
         }
         object.emplace("tools", std::move(tools));
     }
+    if (!value.withdrawn.empty()) {
+        object.emplace("withdrawn", value.withdrawn);
+    }
     return object;
 }
 
@@ -105,6 +108,15 @@ std::optional<prompt_record> prompt_record_from_json(const json::value& value) {
         for (const json::value& name : tools->get_array()) {
             if (name.is_string()) {
                 read.tools.emplace_back(name.get_string());
+            }
+        }
+    }
+    const json::value* const withdrawn = object->if_contains("withdrawn");
+    if (withdrawn != nullptr && withdrawn->is_array()) {
+        for (const json::value& tool : withdrawn->get_array()) {
+            const json::object* const definition = tool.if_object();
+            if (definition != nullptr && !text_in(*definition, "name").empty()) {
+                read.withdrawn.emplace_back(json::object(*definition, json::storage_ptr()));
             }
         }
     }

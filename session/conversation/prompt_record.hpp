@@ -36,14 +36,19 @@ struct prompt_record {
     std::optional<prompt_beginning> begins;
     /// With `begins`, the values in the instructions; otherwise those that changed since.
     prompt_value_list values;
-    std::string context;            ///< A delimited part, as it is sent.
-    std::string state;              ///< A delimited part, as it is sent.
-    std::vector<std::string> tools; ///< Names of the tools that were first offered here, in order.
+    std::string context; ///< A delimited part, as it is sent.
+    std::string state;   ///< A delimited part, as it is sent.
+    /// Names of the tools that were first offered here, in order.
+    std::vector<std::string> tools;
+    /// Definitions of tools that are no longer offered from here on, but stay declared: objects as
+    /// in thread_record::offered_tools.
+    boost::json::array withdrawn;
 
     friend bool operator==(const prompt_record&, const prompt_record&) = default;
 
     [[nodiscard]] bool empty() const noexcept {
-        return !begins && values.empty() && context.empty() && state.empty() && tools.empty();
+        return !begins && values.empty() && context.empty() && state.empty() && tools.empty() &&
+               withdrawn.empty();
     }
 };
 

@@ -35,9 +35,12 @@ void fold(told_prompt& told, const prompt_record& record) {
         // What only the former system text held is gone with it.
         const bool lost_context = told.beginning != nullptr && told.beginning->holds_context;
         const bool lost_state = told.beginning != nullptr && told.beginning->holds_state;
+        if (told.beginning != nullptr && told.beginning->agent_id != begins.agent_id) {
+            told.tools.clear();
+            told.withdrawn.clear();
+        }
         told.beginning = &begins;
         told.values.clear();
-        told.tools.clear();
         context_in_message = !begins.holds_context;
         state_in_message = !begins.holds_state;
         told.system_context = context_in_message ? std::string_view() : record.context;
@@ -59,6 +62,13 @@ void fold(told_prompt& told, const prompt_record& record) {
         told.state = record.state;
     }
     told.tools.insert(told.tools.end(), record.tools.begin(), record.tools.end());
+    for (const json::value& each : record.withdrawn) {
+        const json::object& tool = each.get_object();
+        std::erase_if(told.withdrawn, [&](const json::object* known) {
+            return name_of_tool(*known) == name_of_tool(tool);
+        });
+        told.withdrawn.push_back(&tool);
+    }
 }
 
 template <class Edit>
@@ -133,7 +143,33 @@ void put_after(message& result, std::string_view told) {
     text.append(text.empty() ? "" : "\n\n").append(told);
 }
 
+// What of it the branch has not told yet. `same_agent` is false if another agent was told it.
+void keep_new_tools(prompt_record& made, const told_prompt& told, bool same_agent) {
+    if (!same_agent) {
+        return;
+    }
+    std::erase_if(made.tools, [&](const std::string& name) {
+        return std::ranges::find(told.tools, name) != told.tools.end();
+    });
+    json::array added;
+    for (json::value& each : made.withdrawn) {
+        const bool known = std::ranges::any_of(told.withdrawn, [&](const json::object* one) {
+            return *one == each.get_object();
+        });
+        if (!known) {
+            added.push_back(std::move(each));
+        }
+    }
+    made.withdrawn = std::move(added);
+}
+
 } // namespace
+
+std::string_view name_of_tool(const json::object& definition) noexcept {
+    const json::value* const name = definition.if_contains("name");
+    return name != nullptr && name->is_string() ? std::string_view(name->get_string())
+                                                : std::string_view();
+}
 
 bool told_prompt::continues(std::string_view agent_id, std::string_view source) const noexcept {
     return beginning != nullptr && beginning->agent_id == agent_id && beginning->source == source;
@@ -164,7 +200,6 @@ std::shared_ptr<const prompt_record> next_record(const told_prompt& told, curren
         begins.holds_context = current.context_in_system;
         begins.holds_state = current.state_in_system;
         made.values = std::move(current.values);
-        made.tools = std::move(current.tools);
         const bool had = told.beginning != nullptr;
         if (begins.holds_context || (had && told.beginning->holds_context)) {
             told_context = {};
@@ -181,13 +216,12 @@ std::shared_ptr<const prompt_record> next_record(const told_prompt& told, curren
                 }
             );
         }
-        std::ranges::copy_if(
-            current.tools, std::back_inserter(made.tools),
-            [&](const std::string& name) {
-                return std::ranges::find(told.tools, name) == told.tools.end();
-            }
-        );
     }
+    made.tools = std::move(current.tools);
+    made.withdrawn = std::move(current.withdrawn);
+    keep_new_tools(
+        made, told, told.beginning == nullptr || told.beginning->agent_id == current.agent_id
+    );
     if (current.context != told_context) {
         made.context = std::move(current.context);
     }

@@ -3,6 +3,9 @@
 #include "session/conversation/prompt_record.hpp"
 #include "session/conversation/thread.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +27,11 @@ struct told_prompt {
     prompt_value_list values;        ///< The newest ones.
     std::string_view context;        ///< The one told last; empty if none was.
     std::string_view state;
-    std::vector<std::string> tools; ///< Names since the beginning, in order of first appearance.
+    /// Names of the agent's tools, in the order of first appearance.
+    std::vector<std::string> tools;
+    /// The definitions of tools that stayed declared once they were not offered, the newest of each
+    /// name; see prompt_record::withdrawn.
+    std::vector<const boost::json::object*> withdrawn;
 
     /// True if requests with this prompt continue the prefix.
     [[nodiscard]] bool continues(std::string_view agent_id, std::string_view source) const noexcept;
@@ -47,7 +54,12 @@ struct current_prompt {
     std::string context; ///< Empty if the request has none: nothing is added or removed.
     std::string state;
     std::vector<std::string> tools; ///< Names of the tools that are offered, in order.
+    /// Definitions of the tools that are declared without being offered.
+    boost::json::array withdrawn;
 };
+
+/// The name in a tool's definition; empty if it has none.
+[[nodiscard]] std::string_view name_of_tool(const boost::json::object& definition) noexcept;
 
 /// What must be told with the next message of a branch: only what differs from `told`. Null if that
 /// is nothing. Pure.

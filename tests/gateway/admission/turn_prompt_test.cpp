@@ -2,6 +2,7 @@
 
 #include "gateway/admission/run_setup.hpp"
 #include "runner/loop/context_part.hpp"
+#include "runner/loop/run_tools.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/history/model_history.hpp"
 #include "tests/support/thread_builder.hpp"
@@ -19,9 +20,12 @@
 namespace agui::gateway {
 namespace {
 
+using lines = std::vector<std::string>;
+
 /// The parts of a model request.
 struct sent {
     std::string system;
+    std::vector<std::string> tools;
     std::vector<std::string> messages; ///< JSON of each.
 };
 
@@ -50,12 +54,18 @@ public:
     std::optional<sent> post(translator::run_input input) {
         input.thread_id = "t";
         input.run_id = "r" + std::to_string(++runs_);
-        input.tools.emplace().push_back({.name = "paint", .description = {}, .parameters = {}});
+        input.tools.emplace();
+        std::vector<std::string> names;
+        for (const std::string& name : offered) {
+            input.tools->push_back({.name = name, .description = name, .parameters = {}});
+            input.tools_json.push_back({{"name", name}, {"description", name}});
+            names.push_back(name);
+        }
         complete_input(input, thread);
         auto plan =
             session::plan_history(thread, history_of(settings_, tools_, input), policy_).value();
         complete_change(plan, input, thread, agent, policy_, now);
-        record_prompt(plan, thread, agent, {"paint"}, now);
+        record_prompt(plan, thread, agent, names, now);
         session::apply(thread, plan.change);
         return plan.next == session::next_step::call_model ? std::optional(request())
                                                            : std::nullopt;
@@ -67,6 +77,14 @@ public:
         runner::put_context(history, chosen.settings.context);
         sent made;
         made.system = chosen.settings.instructions;
+        std::vector<runner::tool_definition> external;
+        for (const std::string& name : offered) {
+            external.push_back({.name = name, .description = name, .parameters = {}});
+        }
+        const runner::run_tools tools(tools_, chosen.settings, std::move(external));
+        for (const runner::tool_definition& tool : tools.offered()) {
+            made.tools.push_back(tool.name + ": " + tool.description);
+        }
         for (const session::message& each : history) {
             made.messages.push_back(test::bytes({each}));
         }
@@ -98,6 +116,7 @@ public:
 
     agent_entry agent;
     session::thread_record thread;
+    std::vector<std::string> offered = {"paint"}; ///< By the client's requests.
     unix_ms now = 1'772'357'400'000;
 
 private:
@@ -134,6 +153,11 @@ answer_calls(const std::vector<std::string>& ids, std::optional<std::string> con
 std::string first_break(const sent& before, const sent& after) {
     if (before.system != after.system) {
         return "system: " + before.system + " | " + after.system;
+    }
+    for (std::size_t i = 0; i < before.tools.size(); ++i) {
+        if (i == after.tools.size() || before.tools[i] != after.tools[i]) {
+            return "tools[" + std::to_string(i) + "]";
+        }
     }
     for (std::size_t i = 0; i < before.messages.size(); ++i) {
         if (i == after.messages.size() || before.messages[i] != after.messages[i]) {
@@ -232,6 +256,46 @@ TEST(TurnPrompt, AChangedTextTakesEffect) {
     EXPECT_TRUE(holds(second.messages.at(0), "one"));
 }
 
+TEST(TurnPrompt, ToolsKeepTheOrderInWhichTheyCame) {
+    conversation talk("Be brief.");
+    talk.offered = {"paint"};
+    (void)talk.post(say("u1"));
+    talk.answer("Hello");
+    talk.offered = {"scroll", "paint"};
+    EXPECT_EQ(talk.post(say("u2"))->tools, (lines{"paint: paint", "scroll: scroll"}));
+    talk.answer("Hello");
+    talk.offered = {"zoom", "scroll"};
+
+    EXPECT_EQ(talk.post(say("u3"))->tools, (lines{"scroll: scroll", "zoom: zoom"}));
+}
+
+TEST(TurnPrompt, AWithdrawnToolMayStayDeclared) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"paint", "scroll"};
+    (void)talk.post(say("u1"));
+    talk.answer("Hello");
+    talk.offered = {"zoom"};
+    const lines declared = {"paint: paint", "scroll: scroll", "zoom: zoom"};
+    EXPECT_EQ(talk.post(say("u2"))->tools, declared);
+    talk.answer("Hello");
+    talk.offered = {"scroll"};
+
+    EXPECT_EQ(talk.post(say("u3"))->tools, declared);
+}
+
+TEST(TurnPrompt, AToolThatComesWithAnAnswerMayHaveToWait) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    (void)talk.post(say("u1"));
+    talk.answer("", {"c1"});
+    talk.offered = {"zoom", "paint"};
+    EXPECT_EQ(talk.post(answer_calls({"c1"}, std::nullopt))->tools, lines{"paint: paint"});
+    talk.answer("So");
+
+    EXPECT_EQ(talk.post(say("u2"))->tools, (lines{"paint: paint", "zoom: zoom"}));
+}
+
 TEST(TurnPrompt, ARequestOfAnyConversationBeginsWithTheOneBefore) {
     for (std::uint32_t seed = 0; seed < 1000; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -244,6 +308,7 @@ TEST(TurnPrompt, ARequestOfAnyConversationBeginsWithTheOneBefore) {
         );
         talk.agent.context = pick(2) == 0 ? context_place::user : context_place::system;
         talk.agent.state = pick(2) == 0 ? context_place::user : context_place::off;
+        talk.agent.tool_list = tool_list::append;
         std::optional<sent> before;
         std::vector<std::string> open;
         std::size_t repeated = 0;
@@ -263,6 +328,16 @@ TEST(TurnPrompt, ARequestOfAnyConversationBeginsWithTheOneBefore) {
                 input.forwarded.prompt_values["locale"] = pick(2) == 0 ? "de" : "fr";
             }
             open.clear();
+            talk.offered.clear();
+            for (const char* const name : {"paint", "scroll", "zoom", "look"}) {
+                if (pick(3) > 0) {
+                    talk.offered.insert(
+                        talk.offered.begin() +
+                            static_cast<std::ptrdiff_t>(pick(2) * talk.offered.size()),
+                        name
+                    );
+                }
+            }
             const std::optional<sent> now = talk.post(std::move(input));
             ASSERT_TRUE(now);
             if (before) {

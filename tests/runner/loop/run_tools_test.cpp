@@ -19,6 +19,20 @@ tool_definition named(std::string name) {
     return tool;
 }
 
+agent_settings allowed(std::vector<std::string> patterns) {
+    agent_settings agent;
+    agent.tool_patterns = std::move(patterns);
+    return agent;
+}
+
+std::vector<std::string> declared(const run_tools& tools) {
+    std::vector<std::string> names;
+    for (const tool_definition& each : tools.offered()) {
+        names.push_back(each.name);
+    }
+    return names;
+}
+
 tool_function function() {
     return [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
         co_return tool_outcome{};
@@ -35,7 +49,7 @@ protected:
 };
 
 TEST_F(RunTools, AreTheAgentsAndTheCallers) {
-    const run_tools tools(registry, {"search"}, {named("paint"), named("search")});
+    const run_tools tools(registry, allowed({"search"}), {named("paint"), named("search")});
 
     ASSERT_EQ(tools.offered().size(), 2U) << "of two of one name the server's counts";
     EXPECT_EQ(tools.offered()[0].name, "search");
@@ -50,12 +64,43 @@ TEST_F(RunTools, AreTheAgentsAndTheCallers) {
 }
 
 TEST_F(RunTools, StayAsTheyWereWhenTheRunBegan) {
-    const run_tools tools(registry, {}, {});
+    const run_tools tools(registry, allowed({}), {});
     registry.add(named("later"), function());
 
     EXPECT_EQ(tools.offered().size(), 2U);
     EXPECT_EQ(tools.tool_of("later"), nullptr);
     EXPECT_NE(tools.tool_of("search"), nullptr);
+}
+
+TEST_F(RunTools, StandInTheAgentsOrder) {
+    agent_settings agent = allowed({});
+    agent.tool_order = {"paint", "gone", "secret"};
+
+    EXPECT_EQ(
+        declared(run_tools(registry, agent, {named("zoom"), named("paint")})),
+        (std::vector<std::string>{"paint", "secret", "search", "zoom"})
+    );
+}
+
+TEST_F(RunTools, AWithdrawnToolIsDeclaredAndCannotBeCalled) {
+    agent_settings agent = allowed({});
+    agent.withdrawn_tools = {named("paint"), named("zoom")};
+    const run_tools tools(registry, agent, {named("zoom")});
+
+    EXPECT_EQ(declared(tools), (std::vector<std::string>{"search", "secret", "zoom", "paint"}));
+    EXPECT_EQ(tools.owner_of("paint"), call_owner::server) << "which tells the model so";
+    EXPECT_EQ(tools.tool_of("paint"), nullptr);
+    EXPECT_EQ(tools.owner_of("zoom"), call_owner::external) << "it is offered";
+}
+
+TEST_F(RunTools, MayBeKeptAsTheyWere) {
+    agent_settings agent = allowed({});
+    agent.tool_order = {"secret", "paint"};
+    agent.keeps_tool_list = true;
+    const run_tools tools(registry, agent, {named("zoom"), named("paint")});
+
+    EXPECT_EQ(declared(tools), (std::vector<std::string>{"secret", "paint"}));
+    EXPECT_EQ(tools.tool_of("search"), nullptr);
 }
 
 } // namespace

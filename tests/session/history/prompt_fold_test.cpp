@@ -92,6 +92,20 @@ TEST(PromptFold, ALaterMessageTellsOnlyWhatDiffers) {
     EXPECT_THAT(record->tools, ElementsAre("scroll"));
 }
 
+TEST(PromptFold, AWithdrawnToolIsToldOnce) {
+    prompt_record withdrawn = beginning("a", "It is 1");
+    withdrawn.withdrawn.push_back({{"name", "zoom"}});
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), withdrawn));
+    current_prompt same = current("1");
+    same.withdrawn.push_back({{"name", "zoom"}});
+    current_prompt other = current("1");
+    other.withdrawn.push_back({{"name", "zoom"}, {"description", "closer"}});
+
+    EXPECT_EQ(next_record(told(thread.build()), std::move(same)), nullptr);
+    EXPECT_EQ(next_record(told(thread.build()), std::move(other))->withdrawn.size(), 1U);
+}
+
 TEST(PromptFold, NothingNewNeedsNoRecord) {
     test::thread_builder thread;
     thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
@@ -230,6 +244,7 @@ TEST(PromptFold, StoresKeepTheRecordAndClientsNeverSeeIt) {
     record.begins->holds_state = true;
     record.state = "S";
     record.context = "C";
+    record.withdrawn.push_back({{"name", "zoom"}});
     const message made = with(user("u1", "Hi"), record);
 
     EXPECT_EQ(message_from_stored_json(to_stored_json(made)).value(), made);
