@@ -21,6 +21,7 @@
 #include "gateway/routes/thread_routes.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "gateway/server_parts.hpp"
+#include "runner/loop/prefix_watch.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/failpoint.hpp"
@@ -132,6 +133,7 @@ struct server::impl {
     std::vector<std::unique_ptr<io_thread>> threads;
     std::shared_ptr<session::store> store;
     heavy_work heavy; ///< After the contexts, because its work resumes on them.
+    runner::prefix_watch prefixes;
     provider_map providers;
     input_parser parser;
     std::unique_ptr<peer_client> peers; ///< Null if no other process uses the store.
@@ -219,7 +221,7 @@ server::impl::impl(config what, server_options given)
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
            log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
-           peers.get(), &heavy},
+           peers.get(), &heavy, &prefixes},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),

@@ -213,6 +213,8 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
         agent.tool_list.value_or(binds_thoughts ? tool_list::append : tool_list::exact);
     entry.refresh = agent.instructions_refresh;
     entry.prompt_source = prompt_source_of(agent);
+    entry.checks_prefix =
+        agent.prefix_check && all.session.history.mode == session::history_mode::server;
     entry.titles = agent.titles;
     for (const model_config& model : all.models) {
         entry.models[model.name] = {providers.at(model.name).get(), model.parameters};

@@ -43,16 +43,12 @@ std::shared_ptr<live_run> launch_run(
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());
     }
     const runner::loop_services parts{
-        model,
-        services.tools,
-        services.ids,
-        services.time,
-        services.log,
-        core.settings.max_result_bytes,
-        core.settings.max_thread_bytes,
-        services.plugins,
-        services.memory,
-        services.heavy
+        model, services.tools, services.ids, services.time, services.log,
+        core.settings.max_result_bytes, core.settings.max_thread_bytes, services.plugins,
+        services.memory, services.heavy,
+        // An ephemeral thread may share its key with a stored one.
+        request.agent->checks_prefix && !request.conversation.ephemeral ? services.prefixes
+                                                                        : nullptr
     };
     // Undone if the run cannot start, because a drain waits for every registered run.
     struct registration {

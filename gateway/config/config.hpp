@@ -233,7 +233,8 @@ struct agent_config {
     /// nullopt (`auto`): `append` if the provider of the first model is `anthropic`, else `exact`.
     std::optional<gateway::tool_list> tool_list;
     gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;
-    bool titles = true; ///< `title = "first_message"`
+    bool prefix_check = true; ///< `prefix_check = "log"`
+    bool titles = true;       ///< `title = "first_message"`
 };
 
 /// The whole configuration: validated, and with the values of secrets.

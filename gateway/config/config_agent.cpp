@@ -141,6 +141,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     if (agent.reply_schema && agent.reply == reply_format::text) {
         table.problem("reply_schema", "needs reply_format = \"items\"");
     }
+    table.choice("prefix_check", agent.prefix_check, {{"log", true}, {"off", false}});
     table.choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"

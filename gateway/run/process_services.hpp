@@ -14,6 +14,10 @@ namespace agui {
 class heavy_work;
 }
 
+namespace agui::runner {
+class prefix_watch;
+}
+
 namespace agui::gateway {
 
 class peer_door;
@@ -34,6 +38,7 @@ struct process_services {
     peer_door* peers = nullptr; ///< Sends requests to other gateways; null if none can be reached.
     /// Runs work on large requests and threads. If null, it is done inline.
     heavy_work* heavy = nullptr;
+    runner::prefix_watch* prefixes = nullptr; ///< For agents whose prefix is checked; may be null.
 };
 
 } // namespace agui::gateway

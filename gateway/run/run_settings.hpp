@@ -35,7 +35,8 @@ struct agent_entry {
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
-    bool titles = true; ///< `title = "first_message"`: new threads get a title.
+    bool titles = true;         ///< `title = "first_message"`: new threads get a title.
+    bool checks_prefix = false; ///< `prefix_check = "log"`, with history on the server.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.
     /// Models that a request may choose by name, including the agent's own.
     std::map<std::string, std::pair<runner::model_provider*, runner::model_parameters>, std::less<>>

@@ -32,6 +32,10 @@ class heavy_work;
 }
 
 namespace agui::runner {
+class prefix_watch;
+}
+
+namespace agui::runner {
 
 /// Where a run's events and changes go. Used from the run's executor only.
 class run_sink {
@@ -159,6 +163,9 @@ struct loop_services {
     /// tools. May be null.
     memory_budget* memory = nullptr;
     heavy_work* heavy = nullptr; ///< Prepares large threads for the model. May be null.
+    /// Compares each request of a thread with the one before, and the log gets a line where it does
+    /// not begin with it. May be null.
+    prefix_watch* prefixes = nullptr;
 };
 
 /// Runs the agent loop: asks the model, executes its server tools in parallel, hands external calls

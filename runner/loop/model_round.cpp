@@ -2,10 +2,12 @@
 
 #include "runner/base/utf8.hpp"
 #include "runner/loop/context_part.hpp"
+#include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/refusal.hpp"
 #include "runner/loop/reply_items.hpp"
 #include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/base/pause.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -86,8 +88,12 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             co_return run_.stop.reason();
         }
         // Built anew for each model, because a provider empties it.
-        std::vector<session::message> history = co_await make_history();
+        bool on_branch = true;
+        std::vector<session::message> history = co_await make_history(on_branch);
         const model_request request = make_request(index, first, history);
+        if (run_.services.prefixes != nullptr) {
+            co_await check_prefix(request, on_branch);
+        }
         begin_turn(index, request);
         check_failpoint("loop.ask_model");
         if (run_.stop.requested()) {
@@ -126,7 +132,9 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     }
 }
 
-boost::asio::awaitable<std::vector<session::message>> model_round::make_history() {
+/// Sets `on_branch` to is_on_branch(), which needs the thread.
+boost::asio::awaitable<std::vector<session::message>> model_round::make_history(bool& on_branch) {
+    on_branch = is_on_branch();
     if (run_.hooks != nullptr) {
         run_.thread.unload();
         co_return run_.hooks->history();
@@ -136,6 +144,52 @@ boost::asio::awaitable<std::vector<session::message>> model_round::make_history(
     run_.thread.unload(); // Not kept in memory while the model streams.
     put_context(history, run_.request.agent.context);
     co_return history;
+}
+
+/// True if the thread's last request, if it is known, was made on the branch of this run.
+bool model_round::is_on_branch() const {
+    if (run_.services.prefixes == nullptr) {
+        return true;
+    }
+    const std::optional<session::node_index> last =
+        run_.services.prefixes->last_tip(run_.request.key);
+    const session::thread_record& thread = run_.thread.thread();
+    session::node_index at = run_.thread.tip();
+    while (last && at < thread.nodes.size() && at != *last) {
+        at = thread.nodes[at].parent;
+    }
+    return !last || at == *last;
+}
+
+boost::asio::awaitable<void>
+model_round::check_prefix(const model_request& request, bool on_branch) {
+    auto hashing = [&request] {
+        return parts_of(request);
+    };
+    request_parts parts = co_await run_heavy(
+        run_.services.heavy, as_parsing(static_cast<std::size_t>(request.bytes)), hashing
+    );
+    parts.agent_id = run_.request.agent.id;
+    parts.tip = run_.thread.tip();
+    break_causes causes;
+    causes.other_branch = !on_branch;
+    causes.plugin = run_.hooks != nullptr;
+    causes.plugin_settings =
+        causes.plugin && (request.instructions != run_.request.agent.instructions ||
+                          request.tools->size() != run_.tools.offered().size());
+    causes.window = run_.request.agent.window.limited();
+    const std::optional<prefix_break> found =
+        run_.services.prefixes->add(run_.request.key, std::move(parts), causes);
+    if (found) {
+        run_.services.log.log(
+            found->reason == "unknown" ? log_level::warning : log_level::info,
+            "a model request does not begin with the one before",
+            {{"thread", run_.request.key.thread_id},
+             {"run", run_.request.run_id},
+             {"reason", found->reason},
+             {"element", found->element}}
+        );
+    }
 }
 
 request_draft model_round::draft(bool first) const {
@@ -229,6 +283,9 @@ void model_round::on_failure(std::size_t index, model_failure error) {
     const model_failure& failed = *failed_;
     log_failure(index, failed);
     refused_ = turn_->empty() && is_refusal(failed);
+    if (run_.services.prefixes != nullptr && failed.what == model_failure::kind::rejected) {
+        run_.services.prefixes->refused(run_.request.key);
+    }
     if (failed.what != model_failure::kind::cancelled) {
         keep_attempt(index, failed);
     }

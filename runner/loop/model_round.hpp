@@ -56,7 +56,11 @@ public:
 private:
     /// Index of a model of the run; `place` 0 is the first to be asked.
     [[nodiscard]] std::size_t model_at(std::size_t place) const noexcept;
-    [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> make_history();
+    [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> make_history(bool& on_branch
+    );
+    [[nodiscard]] boost::asio::awaitable<void>
+    check_prefix(const model_request& request, bool on_branch);
+    [[nodiscard]] bool is_on_branch() const;
     [[nodiscard]] model_request
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
     [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
