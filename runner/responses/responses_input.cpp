@@ -124,7 +124,10 @@ void input_writer::message_item(std::string_view role_name, std::string_view tex
 std::string input_writer::parts_of(const session::content& content, bool& only_text) {
     std::string parts;
     const auto* const all = std::get_if<json::array>(&content);
-    for (const json::value& each : all == nullptr ? json::array() : *all) {
+    if (all == nullptr) {
+        return parts;
+    }
+    for (const json::value& each : *all) {
         const json::object* const part = each.if_object();
         if (part == nullptr) {
             continue;

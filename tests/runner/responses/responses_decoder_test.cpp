@@ -468,7 +468,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ResponsesDecoder, ReadsTheCounts) {
     turn_data_sink sink;
     responses_decoder decoder(sink, "the-model", "the-provider");
-    (void)decoder.feed(plain);
+    (void)decoder.feed(created + message(0, "Hi.") + end("completed", "," + usage));
     const model_outcome answer = decoder.finish();
 
     ASSERT_TRUE(answer && answer->usage);

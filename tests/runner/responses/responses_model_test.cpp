@@ -65,8 +65,10 @@ protected:
     const std::string thoughtful_call =
         answers::created + answers::reasoning(0, "rs_1", "Hm.") +
         answers::message(1, "Let me look.", R"(,"phase":"commentary")") +
-        answers::call(2, "call_1", "look", R"({\"a\":1})") + answers::end();
-    const std::string done = answers::created + answers::message(0, "Done.") + answers::end();
+        answers::call(2, "call_1", "look", R"({\"a\":1})") +
+        answers::end("completed", "," + answers::usage);
+    const std::string done = answers::created + answers::message(0, "Done.") +
+                             answers::end("completed", "," + answers::usage);
 };
 
 TEST_F(ResponsesModel, GetsItsReasoningAndPhasesBackInPlace) {
@@ -163,7 +165,7 @@ TEST_F(ResponsesModel, ItsKeyIsSentAndCutOutOfTheServersText) {
 TEST_F(ResponsesModel, IsNeverRefusedByAStrictServer) {
     std::size_t requests_made = 0;
     std::size_t returned = 0;
-    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         SCOPED_TRACE(seed);
         test::strict_openai server(seed);
         responses_model_settings settings{.url = "http://127.0.0.1:1", .model = "gpt-5.6"};
@@ -184,8 +186,8 @@ TEST_F(ResponsesModel, IsNeverRefusedByAStrictServer) {
         requests_made += server.requests;
         returned += server.returned;
     }
-    EXPECT_GT(requests_made, 500U);
-    EXPECT_GT(returned, 1000U);
+    EXPECT_GT(requests_made, 250U);
+    EXPECT_GT(returned, 500U);
 }
 
 } // namespace
