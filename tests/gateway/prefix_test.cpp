@@ -153,6 +153,7 @@ protected:
         settings.agents.at(0).tool_list = gateway::tool_list::append;
         listen();
     }
+    ~Prefix() override { server.reset(); } // It uses the members.
 
     void listen() {
         options.log = &log;
@@ -215,7 +216,8 @@ std::vector<std::string> pending_of(const std::string& stream) {
     if (begin != std::string::npos) {
         const std::size_t from = begin + name.size();
         const std::string list = stream.substr(from, stream.find(']', from) + 1 - from);
-        for (const json::value& each : json::parse(list).as_array()) {
+        const json::value pending = json::parse(list);
+        for (const json::value& each : pending.as_array()) {
             ids.emplace_back(each.as_string());
         }
     }
