@@ -93,6 +93,19 @@ told_message(const session::changes& change, const session::thread_record& befor
     return chosen;
 }
 
+// The prompt of the branch to which the change adds messages, which have no records yet. With them,
+// the last message before may count as refused, and is then not told again. The views live as long
+// as `before`, whose messages the copy shares.
+session::told_prompt
+told_before(const session::changes& change, const session::thread_record& before) {
+    session::thread_record with_change;
+    with_change.nodes = before.nodes;
+    with_change.nodes.append(change.messages);
+    return session::fold_prompts(
+        with_change, static_cast<session::node_index>(with_change.nodes.size() - 1)
+    );
+}
+
 bool keeps_tools(const agent_entry& agent) noexcept { return agent.tool_list == tool_list::append; }
 
 bool is_in(const std::vector<std::string>& names, std::string_view name) {
@@ -190,7 +203,7 @@ void record_prompt(
     if (is_recorded(agent, agent.state)) {
         current.state = runner::state_text(change.state ? *change.state : before.state);
     }
-    const session::told_prompt told = session::fold_prompts(before, base);
+    const session::told_prompt told = told_before(change, before);
     if (keeps_tools(agent)) {
         current.withdrawn = withdrawn_tools(told, before, tools);
     }

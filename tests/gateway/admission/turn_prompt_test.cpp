@@ -5,6 +5,7 @@
 #include "runner/loop/run_tools.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/history/model_history.hpp"
+#include "session/history/turn_failure.hpp"
 #include "tests/support/thread_builder.hpp"
 
 #include <gtest/gtest.h>
@@ -112,6 +113,20 @@ public:
         session::apply(thread, change);
     }
 
+    /// The model server refuses the last request.
+    void refuse() {
+        session::changes change;
+        session::stored_message node;
+        node.parent = tip();
+        node.message = session::failure_note(
+            thread.nodes[tip()].message.id, {.code = "c", .message = "m", .refused = true}
+        );
+        const auto made = static_cast<session::node_index>(thread.nodes.size());
+        change.messages.push_back(std::move(node));
+        change.branches.push_back({thread.head, {made, 0}});
+        session::apply(thread, change);
+    }
+
     session::node_index tip() const { return thread.branches.at(thread.head).tip; }
 
     agent_entry agent;
@@ -127,9 +142,10 @@ private:
     int answers_ = 0;
 };
 
-translator::run_input say(std::string id, std::optional<std::string> context = std::nullopt) {
+translator::run_input
+say(const std::string& id, std::optional<std::string> context = std::nullopt) {
     translator::run_input input;
-    input.messages = {test::user(std::move(id), "Tell me more.")};
+    input.messages = {test::user(id, "Tell me more, " + id + ".")};
     if (context) {
         input.has_context = true;
         if (!context->empty()) {
@@ -242,6 +258,20 @@ TEST(TurnPrompt, AContextInTheSystemTextStays) {
     EXPECT_TRUE(holds(first.system, "one"));
     EXPECT_EQ(first_break(first, second), "");
     EXPECT_TRUE(holds(second.messages.back(), "two"));
+}
+
+TEST(TurnPrompt, WhatARefusedMessageToldIsToldAnew) {
+    conversation talk("It is {{time}}.");
+    (void)talk.post(say("u1", "one"));
+    talk.refuse();
+    talk.now += 60'000;
+    const sent second = talk.post(say("u2", "one")).value();
+
+    EXPECT_EQ(second.system, "It is 2026-03-01T09:31:00Z.");
+    EXPECT_FALSE(holds(second.messages.at(0), "one"));
+    EXPECT_TRUE(holds(second.messages.at(1), "one"));
+    talk.answer("Hello");
+    EXPECT_EQ(first_break(second, talk.post(say("u3")).value()), "");
 }
 
 TEST(TurnPrompt, AChangedTextTakesEffect) {
