@@ -89,6 +89,9 @@ addresses_of(std::string host, clock::time_point deadline) {
         // Must not queue behind a slow lookup: they share a thread.
         co_return std::vector<std::string>{host};
     }
+    if (deadline <= clock::now()) {
+        co_return std::vector<std::string>();
+    }
     const auto under_way = std::make_shared<lookup>(co_await asio::this_coro::executor);
     under_way->timer.expires_at(deadline);
     under_way->resolver.async_resolve(
