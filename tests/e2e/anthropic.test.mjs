@@ -73,11 +73,12 @@ describe('a model that speaks Messages', () => {
     it('goes on where the context of the application changes', async () => {
         const context = (value) => ({ context: [{ description: 'cart', value }] });
         await run('t2', user('hello'), context('3 items'));
-        const dropped = claude.dropped;
+        const { dropped, returned } = claude;
         await run('t2', user('and now?'), context('4 items'));
 
         assert.deepEqual(claude.refusals, []);
-        assert.equal(claude.dropped, dropped + 1);
+        assert.equal(claude.dropped, dropped);
+        assert.equal(claude.returned, returned + 1);
     });
 
     it('is not asked with a setting that it refuses', async () => {
