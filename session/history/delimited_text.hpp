@@ -19,8 +19,8 @@ void append_between_tags(std::string& out, std::string_view text);
 /// The values of placeholders as a part; empty if there are none.
 [[nodiscard]] std::string values_text(const prompt_value_list& values);
 
-/// Replaces the `<` of everything that looks like the begin of a part, in any case, by `&lt;`. All
-/// other text stays as it is. The result of it stays the same.
+/// Replaces the `<` with `&lt;` wherever a delimited part seems to begin, in upper or lower case.
+/// All other text stays as it is. Escaping a text twice changes nothing more.
 void escape_parts(std::string& text);
 
 } // namespace agui::session

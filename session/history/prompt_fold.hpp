@@ -49,7 +49,7 @@ struct current_prompt {
     bool context_in_system = false;
     bool state_in_system = false;
     prompt_value_list values;
-    /// False: values are told by a new beginning only, because the message begins no user turn.
+    /// False if the message does not begin a user turn: only a new beginning then tells the values.
     bool tells_values = true;
     std::string context; ///< Empty if the request has none: nothing is added or removed.
     std::string state;

@@ -1,5 +1,5 @@
-// What the application tells about itself reaches the model, with the message that brings it, and
-// is never shown as a message.
+// The application's context reaches the model with the message that brings it, and is never shown
+// as a message.
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tests of all decoders of streams share: the cases, and how each is fed.
+/// The cases that the tests of every stream decoder share, and how each is fed to a decoder.
 
 #include "runner/base/model_provider.hpp"
 #include "tests/runner/openai/recording_model_sink.hpp"
