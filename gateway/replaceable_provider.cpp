@@ -5,7 +5,7 @@
 namespace agui::gateway {
 
 replaceable_provider::replaceable_provider(std::unique_ptr<runner::model_provider> first)
-    : name_(first->name()), current_(std::move(first)) {}
+    : name_(first->name()), account_(first->account()), current_(std::move(first)) {}
 
 void replaceable_provider::replace(std::unique_ptr<runner::model_provider> next) {
     std::shared_ptr<runner::model_provider> former = std::move(next);

@@ -17,11 +17,12 @@ public:
     /// `first` must not be null.
     explicit replaceable_provider(std::unique_ptr<runner::model_provider> first);
 
-    /// Uses `next` (not null, with the same name) for further calls. Calls in progress keep the
-    /// former provider.
+    /// Uses `next` (not null, with the same name and account) for further calls. Calls in progress
+    /// keep the former provider.
     void replace(std::unique_ptr<runner::model_provider> next);
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+    [[nodiscard]] std::string_view account() const noexcept override { return account_; }
     [[nodiscard]] boost::asio::awaitable<runner::model_outcome>
     ask(const runner::model_request& request, runner::model_sink& sink) override;
 
@@ -29,6 +30,7 @@ private:
     [[nodiscard]] std::shared_ptr<runner::model_provider> current() const;
 
     const std::string name_;
+    const std::string account_;
     mutable mutex mutex_;
     std::shared_ptr<runner::model_provider> current_ AGUI_GUARDED_BY(mutex_);
 };

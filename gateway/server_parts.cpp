@@ -211,6 +211,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
         find_model(all, agent.models.front()).provider == model_config::provider_kind::anthropic;
     entry.tool_list =
         agent.tool_list.value_or(binds_thoughts ? tool_list::append : tool_list::exact);
+    entry.settings.binds_tools = entry.tool_list == tool_list::append;
     entry.refresh = agent.instructions_refresh;
     entry.prompt_source = prompt_source_of(agent);
     entry.checks_prefix =
@@ -313,6 +314,14 @@ make_store(const session_config& session, logger& log, memory_budget* memory) {
     return session::make_sqlite_store(settings);
 }
 
+// The names of the server and of the key's place: a key that is replaced there stays the account's.
+std::string account_of(const model_config& model) {
+    constexpr std::size_t digits = 16;
+    const std::string& key =
+        model.api_key.environment.empty() ? model.api_key.file : model.api_key.environment;
+    return sha256_text(model.base_url + "\n" + key).substr(0, digits);
+}
+
 std::unique_ptr<runner::model_provider> make_provider(
     const config& all, const model_config& model, const server_options& options, logger& log,
     heavy_work* heavy
@@ -328,6 +337,7 @@ std::unique_ptr<runner::model_provider> make_provider(
     }
     runner::http_provider_settings settings;
     settings.name = model.name;
+    settings.account = account_of(model);
     settings.secrets = secrets_of(model, all.tools);
     settings.first_content = model.first_content;
     settings.heavy = heavy;

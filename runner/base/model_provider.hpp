@@ -165,6 +165,10 @@ public:
     /// of that name. Empty if it wants nothing sent back.
     [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
 
+    /// Identifies the account with which its server is asked: opaque data of a server is valid for
+    /// the account that got it. Holds no secret. The same after a key was replaced. May be empty.
+    [[nodiscard]] virtual std::string_view account() const noexcept { return {}; }
+
     /// Asks once. On cancellation (terminal) it closes the connection to the model server and
     /// returns `cancelled`. Network and server failures never throw. Everything that the arguments
     /// refer to must outlive the await.

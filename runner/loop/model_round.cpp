@@ -1,6 +1,7 @@
 #include "runner/loop/model_round.hpp"
 
 #include "runner/base/utf8.hpp"
+#include "runner/loop/bound_data.hpp"
 #include "runner/loop/context_part.hpp"
 #include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/refusal.hpp"
@@ -91,10 +92,8 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         bool on_branch = true;
         std::vector<session::message> history = co_await make_history(on_branch);
         const model_request request = make_request(index, first, history);
-        if (run_.services.prefixes != nullptr) {
-            co_await check_prefix(request, on_branch);
-        }
-        begin_turn(index, request);
+        std::string prefix = co_await bind(request, index, on_branch);
+        begin_turn(index, request, std::move(prefix));
         check_failpoint("loop.ask_model");
         if (run_.stop.requested()) {
             co_return run_.stop.reason();
@@ -161,14 +160,30 @@ bool model_round::is_on_branch() const {
     return !last || at == *last;
 }
 
-boost::asio::awaitable<void>
-model_round::check_prefix(const model_request& request, bool on_branch) {
+/// Leaves out data that the request may not hold, and compares it with the one before. Returns the
+/// beginning of the request for turn_origin::prefix.
+boost::asio::awaitable<std::string>
+model_round::bind(const model_request& request, std::size_t index, bool on_branch) {
     auto hashing = [&request] {
         return parts_of(request);
     };
     request_parts parts = co_await run_heavy(
         run_.services.heavy, as_parsing(static_cast<std::size_t>(request.bytes)), hashing
     );
+    const data_owner asked{
+        .provider = request.provider,
+        .model = request.parameters.model,
+        .account = provider(index).account(),
+        .binds_tools = run_.request.agent.binds_tools
+    };
+    std::string prefix = bind_data(*request.messages, parts, asked);
+    if (run_.services.prefixes != nullptr) {
+        check_prefix(request, std::move(parts), on_branch);
+    }
+    co_return prefix;
+}
+
+void model_round::check_prefix(const model_request& request, request_parts parts, bool on_branch) {
     parts.agent_id = run_.request.agent.id;
     parts.tip = run_.thread.tip();
     break_causes causes;
@@ -256,13 +271,14 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
     return request;
 }
 
-void model_round::begin_turn(std::size_t index, const model_request& request) {
+void model_round::begin_turn(std::size_t index, const model_request& request, std::string prefix) {
     names_.emplace(request.tools);
     turn_.emplace(
         run_.hooks != nullptr ? run_.hooks->sink() : run_.sink, run_.services.ids,
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
         provider(index).name(), parameters(index).model
     );
+    turn_->set_binding(provider(index).account(), std::move(prefix));
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());
     }

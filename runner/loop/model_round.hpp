@@ -3,6 +3,7 @@
 #include "runner/base/tool_names.hpp"
 #include "runner/hooks/request_draft.hpp"
 #include "runner/loop/model_turn.hpp"
+#include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/reply_reader.hpp"
 #include "runner/loop/run_parts.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,13 +60,14 @@ private:
     [[nodiscard]] std::size_t model_at(std::size_t place) const noexcept;
     [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> make_history(bool& on_branch
     );
-    [[nodiscard]] boost::asio::awaitable<void>
-    check_prefix(const model_request& request, bool on_branch);
+    [[nodiscard]] boost::asio::awaitable<std::string>
+    bind(const model_request& request, std::size_t index, bool on_branch);
+    void check_prefix(const model_request& request, request_parts parts, bool on_branch);
     [[nodiscard]] bool is_on_branch() const;
     [[nodiscard]] model_request
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
     [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
-    void begin_turn(std::size_t index, const model_request& request);
+    void begin_turn(std::size_t index, const model_request& request, std::string prefix);
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;

@@ -156,9 +156,9 @@ std::vector<session::message> model_turn::take_messages() {
         }
         if (has_origin()) {
             if (origin_.provider.empty()) {
-                origin_ = {
-                    .provider = {}, .model = {}, .blocks = {}, .data = {}, .tokens = origin_.tokens
-                };
+                session::turn_origin only_tokens;
+                only_tokens.tokens = origin_.tokens;
+                origin_ = std::move(only_tokens);
             }
             assistant.origin = std::make_shared<const session::turn_origin>(std::move(origin_));
         }

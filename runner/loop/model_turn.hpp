@@ -63,6 +63,12 @@ public:
         written_ = std::make_shared<const session::content>(std::move(text));
     }
 
+    /// The account that is asked, and the beginning of the request (turn_origin).
+    void set_binding(std::string_view account, std::string prefix) {
+        origin_.account = account;
+        origin_.prefix = std::move(prefix);
+    }
+
     /// Stored with the turn, for limits over several runs. 0 is not stored.
     void set_tokens(std::uint64_t count) noexcept { origin_.tokens = count; }
     /// Stores the provider's name with the turn even if it wants nothing sent back.

@@ -157,6 +157,7 @@ public:
           secrets_(settings_.secrets) {}
 
     [[nodiscard]] std::string_view name() const noexcept { return settings_.name; }
+    [[nodiscard]] std::string_view account() const noexcept { return settings_.account; }
 
     [[nodiscard]] static asio::awaitable<model_outcome>
     ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink);
@@ -366,6 +367,7 @@ public:
     explicit http_provider(std::shared_ptr<model_server> server) : server_(std::move(server)) {}
 
     [[nodiscard]] std::string_view name() const noexcept override { return server_->name(); }
+    [[nodiscard]] std::string_view account() const noexcept override { return server_->account(); }
 
     [[nodiscard]] asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) override {

@@ -14,7 +14,8 @@ namespace agui::runner {
 
 /// The configuration of a model server that does not depend on its dialect.
 struct http_provider_settings {
-    std::string name; ///< model_provider::name().
+    std::string name;    ///< model_provider::name().
+    std::string account; ///< model_provider::account().
     /// Cut out of the server's error texts.
     std::vector<std::string> secrets;
     /// How long the model may say nothing after the header of the answer, whatever else the server

@@ -119,6 +119,8 @@ std::size_t stored_size(const message& value, std::size_t most) {
     }
     if (value.origin) {
         sum.add(value.origin->data);
+        sum.add(std::string_view(value.origin->account));
+        sum.add(std::string_view(value.origin->prefix));
         for (const turn_block& block : value.origin->blocks) {
             sum.add(std::string_view(block.id));
             sum.add(block.data);

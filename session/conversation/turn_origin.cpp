@@ -77,6 +77,13 @@ turn_origin without_thoughts(turn_origin value) {
     return value;
 }
 
+turn_origin without_bound_data(turn_origin value) {
+    for (turn_block& each : value.blocks) {
+        each.data = nullptr;
+    }
+    return without_thoughts(std::move(value));
+}
+
 json::object to_json(const turn_origin& value) {
     json::array blocks;
     for (const turn_block& each : value.blocks) {
@@ -98,6 +105,12 @@ json::object to_json(const turn_origin& value) {
     if (!value.data.empty()) {
         object.emplace("data", value.data);
     }
+    if (!value.account.empty()) {
+        object.emplace("account", value.account);
+    }
+    if (!value.prefix.empty()) {
+        object.emplace("prefix", value.prefix);
+    }
     if (value.tokens > 0) {
         object.emplace("tokens", value.tokens);
     }
@@ -113,6 +126,8 @@ std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
     turn_origin origin;
     origin.provider = text_in(*object, "provider");
     origin.model = text_in(*object, "model");
+    origin.account = text_in(*object, "account");
+    origin.prefix = text_in(*object, "prefix");
     for (const json::value& each : blocks->get_array()) {
         std::optional<turn_block> block = block_from_json(each);
         if (!block) {

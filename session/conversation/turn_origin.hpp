@@ -29,6 +29,11 @@ struct turn_origin {
     std::string model;    ///< The model id that was sent in the request.
     std::vector<turn_block> blocks;
     boost::json::object data; ///< Data to send back to the provider with the whole turn.
+    /// The account with which the provider was asked (model_provider::account()); may be empty.
+    std::string account = {};
+    /// Identifies the beginning of the request that was answered. The data is valid only in
+    /// requests that begin like it (runner/loop/bound_data.hpp).
+    std::string prefix = {};
     std::uint64_t tokens = 0; ///< Tokens used for the answer, input included; 0 if not counted.
 
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
@@ -37,6 +42,10 @@ struct turn_origin {
 /// The origin without data that may repeat the reasoning of the turn: of `data` only texts are
 /// kept, which are names. Signatures of calls stay.
 [[nodiscard]] turn_origin without_thoughts(turn_origin value);
+
+/// The origin without data that is bound to its place in the conversation: of `data` only texts are
+/// kept, which are names, and no data of calls.
+[[nodiscard]] turn_origin without_bound_data(turn_origin value);
 
 /// The form in which it is stored with the message.
 [[nodiscard]] boost::json::object to_json(const turn_origin& value);

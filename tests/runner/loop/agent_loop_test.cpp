@@ -426,7 +426,7 @@ TEST_F(AgentLoop, EachStretchOfReasoningIsAMessageAndTheOrderIsKept) {
     EXPECT_EQ(session::text_of(answer.content), "Hello");
     ASSERT_TRUE(answer.origin);
     using kind = session::turn_block::kind;
-    const session::turn_origin expected{
+    session::turn_origin expected{
         "main",
         "thinker-1",
         {{kind::reasoning, thread.nodes.at(1).message.id, 0, nullptr},
@@ -436,6 +436,8 @@ TEST_F(AgentLoop, EachStretchOfReasoningIsAMessageAndTheOrderIsKept) {
          {kind::call, "c1", 0, boost::json::object{{"extra_content", "signed"}}}},
         {{"reasoning", "reasoning_content"}}
     };
+    expected.prefix = answer.origin->prefix;
+    EXPECT_FALSE(expected.prefix.empty());
     EXPECT_EQ(*answer.origin, expected);
     const std::vector<session::message> history = session::model_history(thread, 3);
     ASSERT_GE(history.size(), 4U);

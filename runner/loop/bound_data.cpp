@@ -1,0 +1,117 @@
+#include "runner/loop/bound_data.hpp"
+
+#include "session/base/checksum.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace agui::runner {
+
+namespace {
+
+using session::checksum;
+using session::message;
+using session::role;
+using session::turn_origin;
+
+// What an answer brings with it besides text and calls, as it is sent.
+enum class sent_data : std::uint8_t { none, all, plain };
+
+// The beginnings of requests: instructions and the first tools, up to each number of tools.
+std::vector<std::uint64_t> bases_of(const request_parts& parts) {
+    checksum sum;
+    sum.add(parts.instructions);
+    std::vector<std::uint64_t> bases = {sum.value()};
+    for (const std::uint64_t tool : parts.tools) {
+        sum.add(tool);
+        bases.push_back(sum.value());
+    }
+    return bases;
+}
+
+std::string prefix_text(std::size_t tools, std::uint64_t base, std::uint64_t messages) {
+    checksum sum;
+    sum.add(base);
+    sum.add(messages);
+    sum.add(0); // Mixes the last word into all digits.
+    constexpr int hexadecimal = 16;
+    std::array<char, 16> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), sum.value(), hexadecimal);
+    return std::to_string(tools) + "." + std::string(digits.data(), end.ptr);
+}
+
+std::optional<std::size_t> tools_in(std::string_view prefix) {
+    std::size_t tools = 0;
+    const char* const end = prefix.data() + prefix.size();
+    const auto read = std::from_chars(prefix.data(), end, tools);
+    const bool is_number = read.ec == std::errc() && read.ptr != end && *read.ptr == '.';
+    return is_number ? std::optional(tools) : std::nullopt;
+}
+
+class binding {
+public:
+    binding(const request_parts& parts, const data_owner& asked)
+        : parts_(parts), asked_(asked), bases_(bases_of(parts)) {}
+
+    // Called for each message in order.
+    void take(message& value, std::uint64_t hash) {
+        if (value.role == role::reasoning) {
+            return; // A part of the answer that follows.
+        }
+        const sent_data sent = value.origin ? leave_out(value) : sent_data::none;
+        messages_.add(hash);
+        messages_.add(static_cast<std::uint64_t>(sent));
+    }
+
+    [[nodiscard]] std::string prefix(std::size_t tools) const {
+        return prefix_text(tools, bases_[tools], messages_.value());
+    }
+
+private:
+    sent_data leave_out(message& value) const {
+        const turn_origin& origin = *value.origin;
+        const bool is_own = !asked_.provider.empty() && origin.provider == asked_.provider &&
+                            origin.model == asked_.model && origin.account == asked_.account;
+        if (!is_own) {
+            value.origin = nullptr;
+            return sent_data::none;
+        }
+        if (stands(origin)) {
+            return sent_data::all;
+        }
+        value.origin = std::make_shared<const turn_origin>(session::without_bound_data(origin));
+        return sent_data::plain;
+    }
+
+    [[nodiscard]] bool stands(const turn_origin& origin) const {
+        const std::optional<std::size_t> tools = tools_in(origin.prefix);
+        if (!tools || *tools >= bases_.size()) {
+            return false;
+        }
+        const bool tools_stand = !asked_.binds_tools || *tools == parts_.tools.size();
+        return tools_stand && origin.prefix == prefix(*tools);
+    }
+
+    const request_parts& parts_;
+    const data_owner& asked_;
+    const std::vector<std::uint64_t> bases_;
+    checksum messages_;
+};
+
+} // namespace
+
+std::string
+bind_data(std::vector<message>& history, const request_parts& parts, const data_owner& asked) {
+    binding bound(parts, asked);
+    for (std::size_t i = 0; i < history.size(); ++i) {
+        bound.take(history[i], parts.messages.at(i));
+    }
+    return bound.prefix(parts.tools.size());
+}
+
+} // namespace agui::runner

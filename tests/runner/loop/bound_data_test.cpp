@@ -1,0 +1,146 @@
+#include "runner/loop/bound_data.hpp"
+
+#include "tests/support/thread_builder.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+using session::message;
+using session::turn_block;
+using session::turn_origin;
+
+/// A conversation with one model, request by request.
+class talk {
+public:
+    /// Sends a request with these messages more, and returns what it holds.
+    const std::vector<message>& ask(const std::vector<message>& more = {}) {
+        stored.insert(stored.end(), more.begin(), more.end());
+        sent = stored;
+        model_request request;
+        request.instructions = instructions;
+        request.tools = &tools;
+        request.messages = &sent;
+        prefix_ = bind_data(sent, parts_of(request), owner);
+        return sent;
+    }
+
+    /// The model answers the last request, with thoughts that are signed.
+    void answer(std::string id) {
+        turn_origin origin;
+        origin.provider = owner.provider;
+        origin.model = owner.model;
+        origin.account = owner.account;
+        origin.prefix = prefix_;
+        origin.data = {{"reasoning", "content"}, {"blocks", boost::json::array{"signed"}}};
+        origin.blocks.push_back({turn_block::kind::call, "c1", 0, "signature"});
+        message made = test::assistant(std::move(id), "Here.");
+        made.origin = std::make_shared<const turn_origin>(std::move(origin));
+        stored.push_back(std::move(made));
+    }
+
+    data_owner owner{.provider = "main", .model = "m", .account = "a"};
+    std::string instructions = "Be brief.";
+    std::vector<tool_definition> tools = {{"paint", "", {}}};
+    std::vector<message> stored;
+    std::vector<message> sent;
+
+private:
+    std::string prefix_;
+};
+
+/// "all", "plain" (without what is bound) or "none" of its data.
+std::string data_of(const message& answer) {
+    if (!answer.origin) {
+        return "none";
+    }
+    const bool is_whole =
+        answer.origin->data.contains("blocks") && !answer.origin->blocks.at(0).data.is_null();
+    const bool is_plain = !answer.origin->data.contains("blocks") &&
+                          answer.origin->data.contains("reasoning") &&
+                          answer.origin->blocks.at(0).data.is_null();
+    return is_whole ? "all" : is_plain ? "plain" : "?";
+}
+
+class BoundData : public ::testing::Test {
+protected:
+    BoundData() {
+        (void)said.ask({test::user("u1", "Hi")});
+        said.answer("a1");
+        (void)said.ask({test::user("u2", "And?")});
+        said.answer("a2");
+    }
+    std::string first() { return data_of(said.ask({test::user("u3", "So?")}).at(1)); }
+    std::string second() { return data_of(said.sent.at(3)); }
+
+    talk said;
+};
+
+TEST_F(BoundData, GoesBackWhileTheBeginningStands) {
+    EXPECT_EQ(first(), "all");
+    EXPECT_EQ(second(), "all");
+}
+
+TEST_F(BoundData, IsLeftOutWhereTheInstructionsChanged) {
+    said.instructions = "Be verbose.";
+    EXPECT_EQ(first(), "plain");
+    EXPECT_EQ(second(), "plain");
+}
+
+TEST_F(BoundData, IsLeftOutBehindAMessageThatChanged) {
+    said.stored.at(2).content = std::string("Well?");
+    EXPECT_EQ(first(), "all");
+    EXPECT_EQ(second(), "plain");
+}
+
+TEST_F(BoundData, IsLeftOutBehindDataThatIsLeftOut) {
+    auto origin = std::make_shared<turn_origin>(*said.stored.at(1).origin);
+    origin->prefix = "0.1";
+    said.stored.at(1).origin = origin;
+    EXPECT_EQ(first(), "plain");
+    EXPECT_EQ(second(), "plain") << "it was made with the other data before it";
+}
+
+TEST_F(BoundData, GoesToItsProviderModelAndAccountOnly) {
+    said.owner.account = "b";
+    EXPECT_EQ(first(), "none");
+    said.owner = {.provider = "main", .model = "n", .account = "a"};
+    EXPECT_EQ(data_of(said.ask().at(1)), "none");
+    said.owner = {.provider = "other", .model = "m", .account = "a"};
+    EXPECT_EQ(data_of(said.ask().at(1)), "none");
+    said.owner = {.provider = "main", .model = "m", .account = "a"};
+    EXPECT_EQ(data_of(said.ask().at(1)), "all") << "it stays stored";
+}
+
+TEST_F(BoundData, GoesBackAfterATurnOfAnotherModel) {
+    said.owner.provider = "other";
+    (void)said.ask({test::user("u3", "So?")});
+    said.answer("a3");
+    said.owner.provider = "main";
+    (void)said.ask({test::user("u4", "Then?")});
+
+    EXPECT_EQ(data_of(said.sent.at(3)), "all");
+    EXPECT_EQ(data_of(said.sent.at(5)), "none");
+}
+
+TEST_F(BoundData, TheListOfToolsMayGrowUnlessItIsBoundToo) {
+    said.tools.push_back({"scroll", "", {}});
+    EXPECT_EQ(first(), "all");
+    said.owner.binds_tools = true;
+    EXPECT_EQ(data_of(said.ask().at(1)), "plain");
+    said.tools = {};
+    said.owner.binds_tools = false;
+    EXPECT_EQ(data_of(said.ask().at(1)), "plain") << "a tool is missing";
+}
+
+} // namespace
+} // namespace agui::runner
