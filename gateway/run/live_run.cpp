@@ -346,10 +346,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
         co_return;
     }
     stored_ = true;
-    logger_.log(
-        log_level::info, "run ended",
-        {{"thread", key().thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
-    );
+    log_end(ended.end_reason, end.usage);
     notify_end();
     if (observed_) {
         observed_->report_end();
@@ -358,6 +355,33 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     log_->publish_end();
     pass_failpoint("run.end_published");
     set_over();
+}
+
+// Operators see by the cached tokens whether requests begin alike (P13).
+void live_run::log_end(std::string_view reason, const std::vector<runner::token_usage>& usage)
+    const {
+    std::optional<std::int64_t> input;
+    std::optional<std::int64_t> cached;
+    for (const runner::token_usage& each : usage) {
+        if (each.input_tokens) {
+            input = input.value_or(0) + *each.input_tokens;
+        }
+        if (each.cached_input_tokens) {
+            cached = cached.value_or(0) + *each.cached_input_tokens;
+        }
+    }
+    const auto text = [](const std::optional<std::int64_t>& count) {
+        return count ? std::to_string(*count) : std::string("unknown");
+    };
+    logger_.log(
+        log_level::info, "run ended",
+        {{"thread", key().thread_id},
+         {"run", record_.run_id},
+         {"reason", reason},
+         {"agent", record_.agent_id},
+         {"input_tokens", text(input)},
+         {"cached_tokens", text(cached)}}
+    );
 }
 
 session::run_record live_run::ended_record(const runner::run_end& end) const {

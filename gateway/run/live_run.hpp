@@ -138,6 +138,7 @@ private:
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
     [[nodiscard]] bool is_awaited() const;
+    void log_end(std::string_view reason, const std::vector<runner::token_usage>& usage) const;
     [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
     void ensure_ended() noexcept;
     void end_without_store();

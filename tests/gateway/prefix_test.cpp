@@ -27,6 +27,7 @@ namespace {
 
 namespace json = boost::json;
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -326,6 +327,25 @@ TEST_F(Prefix, ACutTellsWhatItLeavesOutOnceAndTheLogSaysSo) {
     EXPECT_THAT(model.last("t").messages.at(0), HasSubstr("three items"));
     run("t", user("u5"));
     EXPECT_EQ(breaks().size(), 1U) << "the cut stays where it is";
+}
+
+TEST_F(Prefix, TheLogCountsCachedTokens) {
+    options.script_of = [](const gateway::model_config&) {
+        return [](const runner::transport_request&) {
+            runner::scripted_answer counted;
+            counted.body =
+                text_frame("Hello") +
+                model_frame(R"({"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,)"
+                            R"("prompt_tokens_details":{"cached_tokens":8}}})") +
+                end_frames();
+            return std::optional(counted);
+        };
+    };
+    start();
+    run("t", user("u1"));
+    server.reset();
+
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("agent=default input_tokens=10 cached_tokens=8")));
 }
 
 TEST_F(Prefix, IsNotCheckedWhereTheAgentIsNot) {
