@@ -1,11 +1,12 @@
-// bench-model-mock: an OpenAI Chat Completions server that streams numbered, time-stamped tokens at
-// a fixed pace. One thread, plain epoll. Pacing is open loop: token k of a stream is due at the
-// arrival of its request + delay + k * interval, however slowly anyone reads, and what a socket
-// does not take is queued.
+// bench-model-mock: a server of Chat Completions, Messages and Responses that streams numbered,
+// time-stamped tokens at a fixed pace. One thread, plain epoll. Pacing is open loop: token k of a
+// stream is due at the arrival of its request + delay + k * interval, however slowly anyone reads,
+// and what a socket does not take is queued.
 
 #include "session/base/ascii.hpp"
 #include "tests/bench/arguments.hpp"
 #include "tests/bench/clock.hpp"
+#include "tests/bench/model_dialect.hpp"
 
 #include <algorithm>
 #include <array>
@@ -35,8 +36,6 @@ namespace agui::bench {
 namespace {
 
 constexpr std::size_t request_bytes_max = 33'554'432;
-constexpr std::size_t event_bytes =
-    333; // of one SSE event: what api.openai.com sends for one token
 constexpr std::int64_t tokens_max = 1'000'000;
 constexpr std::int64_t interval_ms_max = 60'000;
 constexpr std::int64_t delay_ms_max = 600'000;
@@ -54,9 +53,7 @@ struct connection {
     std::string unsent;
     bool wants_writable = false;
 
-    bool streaming = false;
-    bool with_usage = false;
-    std::string completion_id;
+    std::optional<model_answer> answer; // While it is streamed.
     pace stream_pace{};
     std::int64_t stream_start_ns = 0;
     std::int64_t next_token = 0;
@@ -106,36 +103,6 @@ void append_http_chunk(std::string& out, std::string_view payload) {
     std::array<char, 16> size{};
     const auto end = std::to_chars(size.data(), size.data() + size.size(), payload.size(), 16).ptr;
     out.append(size.data(), end).append("\r\n").append(payload).append("\r\n");
-}
-
-// One completion chunk as an SSE event, padded to event_bytes the way OpenAI pads its own: by a
-// member of random-looking letters.
-std::string
-completion_event(const connection& stream, std::string_view choices, std::string_view usage) {
-    std::string event = R"(data: {"id":")" + stream.completion_id +
-                        R"(","object":"chat.completion.chunk","created":1790000000,)"
-                        R"("model":"mock-2026-01-01","service_tier":"default",)"
-                        R"("system_fingerprint":"fp_44709d6fcb","choices":)";
-    event.append(choices);
-    if (stream.with_usage) {
-        event.append(R"(,"usage":)").append(usage);
-    }
-    constexpr std::string_view opening = R"(,"obfuscation":")";
-    constexpr std::string_view closing = "\"}\n\n";
-    constexpr std::string_view letters = "pK3xQ9rTz7LmB2vYw8NcHd5JgF4sRaXe";
-    event.append(opening);
-    while (event.size() + closing.size() < event_bytes) {
-        event.append(letters.substr(0, event_bytes - closing.size() - event.size()));
-    }
-    return event.append(closing);
-}
-
-std::string one_choice(std::string_view delta, std::string_view finish_reason) {
-    std::string choice = R"([{"index":0,"delta":)";
-    return choice.append(delta)
-        .append(R"(,"logprobs":null,"finish_reason":)")
-        .append(finish_reason)
-        .append("}]");
 }
 
 class model_mock {
@@ -258,7 +225,7 @@ private:
     // Answers the request at the head of the input, if it is complete and no stream is running.
     void serve(connection& peer) {
         const std::size_t header_end = peer.input.find("\r\n\r\n");
-        if (peer.streaming || header_end == std::string::npos) {
+        if (peer.answer || header_end == std::string::npos) {
             return;
         }
         const std::string header = to_lower(std::string_view(peer.input).substr(0, header_end + 2));
@@ -272,7 +239,7 @@ private:
         peer.input.erase(0, total);
         if (header.starts_with("get /readyz ")) {
             answer(peer, "200 OK", R"({"ready":true})");
-        } else if (!header.starts_with("post /v1/chat/completions ")) {
+        } else if (const auto spoken = dialect_of(header); !spoken) {
             answer(peer, "404 Not Found", R"({"error":{"message":"no such route"}})");
         } else if (body.empty() || !has_true_member(body, "stream")) {
             answer(
@@ -280,7 +247,7 @@ private:
                 R"({"error":{"message":"only \"stream\":true with a Content-Length"}})"
             );
         } else {
-            start_stream(peer, body);
+            start_stream(peer, *spoken, body);
         }
     }
 
@@ -293,7 +260,7 @@ private:
         }
     }
 
-    void start_stream(connection& peer, std::string_view body) {
+    void start_stream(connection& peer, dialect spoken, std::string_view body) {
         // A request may ask for another length and pace inside its prompt, which gateways pass on:
         // "[tokens=20 interval_ms=20 delay_ms=500]". The last mention counts. With " lockstep=1"
         // its tokens come at multiples of the interval, as from a server that batches: all streams
@@ -305,20 +272,11 @@ private:
             interval_ms ? *interval_ms * ns_per_ms : default_pace_.interval_ns;
         peer.stream_pace.delay_ns =
             number_after(body, " delay_ms=", delay_ms_max).value_or(0) * ns_per_ms;
-        peer.with_usage = has_true_member(body, "include_usage");
-        peer.streaming = true;
+        peer.answer.emplace(spoken, ++streams_, has_true_member(body, "include_usage"));
         peer.next_token = 0;
-        std::string number = std::to_string(++streams_);
-        peer.completion_id = "chatcmpl-" + std::string(29 - number.size(), '0') + number;
         peer.unsent.append("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
                            "Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n");
-        append_http_chunk(
-            peer.unsent,
-            completion_event(
-                peer, one_choice(R"({"role":"assistant","content":"","refusal":null})", "null"),
-                "null"
-            )
-        );
+        append_http_chunk(peer.unsent, peer.answer->opening());
         peer.stream_start_ns = now_ns() + peer.stream_pace.delay_ns;
         if (number_after(body, " lockstep=", 1).value_or(0) == 1 &&
             peer.stream_pace.interval_ns > 0) {
@@ -334,7 +292,7 @@ private:
             const due_token due = schedule_.top();
             schedule_.pop();
             connection* const peer = find(due.fd);
-            if (peer != nullptr && peer->serial == due.serial && peer->streaming) {
+            if (peer != nullptr && peer->serial == due.serial && peer->answer) {
                 send_next(*peer);
             }
         }
@@ -351,26 +309,14 @@ private:
              peer.serial}
         );
         // The stamp says when the token came into being: waiting in `unsent` counts as latency.
-        const std::string delta =
-            R"({"content":" t)" + std::to_string(index) + "." + std::to_string(now_ns()) + "\"}";
-        append_http_chunk(peer.unsent, completion_event(peer, one_choice(delta, "null"), "null"));
+        append_http_chunk(peer.unsent, peer.answer->token(index, now_ns()));
         send_now(peer);
     }
 
     void end_stream(connection& peer) {
-        const std::string tokens = std::to_string(peer.stream_pace.tokens);
-        append_http_chunk(
-            peer.unsent, completion_event(peer, one_choice("{}", "\"stop\""), "null")
-        );
-        if (peer.with_usage) {
-            const std::string usage = R"({"prompt_tokens":9,"completion_tokens":)" + tokens +
-                                      R"(,"total_tokens":)" +
-                                      std::to_string(9 + peer.stream_pace.tokens) + "}";
-            append_http_chunk(peer.unsent, completion_event(peer, "[]", usage));
-        }
-        append_http_chunk(peer.unsent, "data: [DONE]\n\n");
+        append_http_chunk(peer.unsent, peer.answer->ending(peer.stream_pace.tokens));
         peer.unsent.append("0\r\n\r\n");
-        peer.streaming = false;
+        peer.answer.reset();
         if (send_now(peer)) {
             serve(peer);
         }

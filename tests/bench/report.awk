@@ -4,10 +4,12 @@
 
 BEGIN {
     FS = "\t"
-    count_names = split("direct nginx memory sqlite postgres two elsewhere chat chat-full", names, " ")
+    count_names = split("direct nginx memory anthropic responses sqlite postgres two elsewhere chat chat-full", names, " ")
     title["direct"] = "direct"
     title["nginx"] = "nginx"
     title["memory"] = "gateway, memory:"
+    title["anthropic"] = "memory:, Messages"
+    title["responses"] = "memory:, Responses"
     title["sqlite"] = "gateway, sqlite:"
     title["postgres"] = "gateway, postgres:"
     title["two"] = "postgres: two"
@@ -15,6 +17,7 @@ BEGIN {
     title["chat"] = "chat, incremental"
     title["chat-full"] = "chat, full"
     limit_name["memory"] = "the gateway with memory"
+    dialect_limit = 1.15
     limit_name["sqlite"] = "the gateway with sqlite"
     fanout = workload == "fanout"
     unit = workload == "one-token" ? "a run" : "a token"
@@ -245,6 +248,14 @@ END {
         if (n > 0) {
             printf "the database server itself (%s): CPU %s us %s", title[name], cell(n, 1), unit
             printf ", write-ahead log %s bytes %s\n", cell(collect(wal, name, "itself"), 0), unit
+        }
+    }
+    for (i = 1; i <= count_names; i++) {
+        name = names[i]
+        n = name == "anthropic" || name == "responses" ? collect(cpu, name, "by", "memory") : 0
+        if (n > 0) {
+            printf "CPU with %s over that with Chat Completions: %s, limit %.2f (%s)", title[name], cell(n, 2), dialect_limit, verdict(n, dialect_limit)
+            printf "; first event p50 %s us\n", cell(collect(first_event, name, "over", "memory"), 0)
         }
     }
     n = collect(cpu, "chat", "by", "memory")

@@ -25,7 +25,8 @@ usage: tests/bench/run.sh [options]
                     streams come within the same millisecond, as from a server that batches; one-token: 3 000 runs of one token, 500 a second
                     (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
-  --targets LIST    of direct,nginx,memory,sqlite,postgres,two,chat,chat-full; postgres: a PostgreSQL 15 of its own, on the
+  --targets LIST    of direct,nginx,memory,anthropic,responses,sqlite,postgres,two,chat,chat-full; anthropic, responses: as
+                    memory, with a model that speaks Messages or Responses instead of Chat Completions; postgres: a PostgreSQL 15 of its own, on the
                     core of load and model, its data on the disk of the temporary folder; two: the same with two
                     gateways on one core, each of which has every second stream; chat: as memory, but read as
                     a chat stream in incremental mode, chat-full: in full mode (the first four; with streams also chat)
@@ -122,8 +123,9 @@ for target in "${target_list[@]}"; do
     direct | nginx | memory | sqlite | postgres) ;;
     elsewhere) [ "$workload" = elsewhere ] || [ -n "$kind_of_load" ] || stop_usage "the target elsewhere is for the workloads elsewhere, attach and pairs-5000" ;;
     two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] && [ "$history" = 0 ] || stop_usage "the target two is not for the workload $workload" ;;
+    anthropic | responses) [ "$workload" != fanout ] && [ "$history" = 0 ] || stop_usage "the target $target is not for the workload $workload" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
-    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, postgres, two, chat, chat-full" ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, anthropic, responses, sqlite, postgres, two, chat, chat-full" ;;
     esac
 done
 
@@ -142,7 +144,7 @@ if wants nginx; then
 fi
 [ -x "$load" ] && [ -x "$mock" ] ||
     missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
-if wants memory || wants sqlite || wants_database || wants chat || wants chat-full; then
+if wants memory || wants anthropic || wants responses || wants sqlite || wants_database || wants chat || wants chat-full; then
     [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
 fi
 if wants_database; then
@@ -263,7 +265,10 @@ http {
 CONFIG
 }
 
+# write_gateway_config PORT STORE [PROVIDER]
 write_gateway_config() {
+    local provider=${3:-openai} version=/v1
+    [ "$provider" != anthropic ] || version=
     cat >"$work/gateway.toml" <<CONFIG
 [server]
 listen = "127.0.0.1:$1"
@@ -273,8 +278,8 @@ threads = 1
 store = "$2"
 
 [models.main]
-provider = "openai"
-base_url = "http://127.0.0.1:$mock_port/v1"
+provider = "$provider"
+base_url = "http://127.0.0.1:$mock_port$version"
 model = "mock"
 
 [[agents]]
@@ -312,15 +317,17 @@ start_target() {
         write_nginx_config "$port"
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
-    memory | sqlite | postgres | two | elsewhere | chat | chat-full)
+    memory | anthropic | responses | sqlite | postgres | two | elsewhere | chat | chat-full)
         [ -n "$keep_store" ] || rm -f "$work"/bench.db*
         if [ "$target" = sqlite ]; then
             write_gateway_config "$port" "sqlite:$work/bench.db"
         elif on_database "$target"; then
             fresh_database || return 1
             write_gateway_config "$port" "${database_url/\/postgres\?/\/bench?}"
+        elif [ "$target" = anthropic ] || [ "$target" = responses ]; then
+            write_gateway_config "$port" memory: "$target"
         else
-            write_gateway_config "$port" "memory:"
+            write_gateway_config "$port" memory:
         fi
         taskset -c $server_core "$gateway" --config "$work/gateway.toml" >>"$work/target.log" 2>&1 &
         ;;
