@@ -7,6 +7,7 @@
 #include "runner/loop/refusal.hpp"
 #include "runner/loop/reply_items.hpp"
 #include "runner/loop/run_hooks.hpp"
+#include "session/base/checksum.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/pause.hpp"
@@ -184,7 +185,9 @@ model_round::bind(const model_request& request, std::size_t index, bool on_branc
 }
 
 void model_round::check_prefix(const model_request& request, request_parts parts, bool on_branch) {
-    parts.agent_id = run_.request.agent.id;
+    session::checksum agent;
+    agent.add(std::string_view(run_.request.agent.id));
+    parts.agent = agent.value();
     parts.tip = run_.thread.tip();
     break_causes causes;
     causes.other_branch = !on_branch;

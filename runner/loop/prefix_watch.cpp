@@ -71,6 +71,13 @@ std::uint64_t hash_of(const tool_definition& tool) {
     return sum.value();
 }
 
+std::uint64_t hash_of_names(std::string_view first, std::string_view second) {
+    checksum sum;
+    sum.add(first);
+    sum.add(second);
+    return sum.value();
+}
+
 // The index of the first element of `before` that is not in `now`; nullopt if all are.
 std::optional<std::size_t>
 first_other(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& now) {
@@ -90,8 +97,7 @@ std::string element(std::string_view list, std::size_t index) {
 
 request_parts parts_of(const model_request& request) {
     request_parts parts;
-    parts.provider = request.provider;
-    parts.model = request.parameters.model;
+    parts.model = hash_of_names(request.provider, request.parameters.model);
     checksum instructions;
     instructions.add(request.instructions);
     parts.instructions = instructions.value();
@@ -125,14 +131,13 @@ find_break(const request_parts& before, const request_parts& now, const break_ca
             found.reason = "window";
         }
     }
-    const bool is_other_model = before.provider != now.provider || before.model != now.model;
-    if (is_other_model) {
+    if (before.model != now.model) {
         return prefix_break{"model", found.element.empty() ? "model" : std::move(found.element)};
     }
     if (found.element.empty()) {
         return std::nullopt;
     }
-    if (before.agent_id != now.agent_id) {
+    if (before.agent != now.agent) {
         found.reason = "agent";
     } else if (causes.other_branch) {
         found.reason = "edit";
@@ -155,7 +160,7 @@ std::optional<prefix_break> prefix_watch::add(
     const std::lock_guard lock(mutex_);
     const auto [place, is_new] = places_.try_emplace(thread, entries_.end());
     if (is_new) {
-        entries_.push_front({thread, std::nullopt, std::nullopt});
+        entries_.push_front({&place->first, std::nullopt, std::nullopt});
     } else {
         entries_.splice(entries_.begin(), entries_, place->second);
     }
@@ -196,7 +201,7 @@ std::size_t prefix_watch::hashes_of(const entry& of) noexcept {
 void prefix_watch::shrink() {
     while (hashes_ > most_ && !entries_.empty()) {
         hashes_ -= hashes_of(entries_.back());
-        places_.erase(entries_.back().thread);
+        places_.erase(places_.find(*entries_.back().thread));
         entries_.pop_back();
     }
 }

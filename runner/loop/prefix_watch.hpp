@@ -15,11 +15,10 @@
 
 namespace agui::runner {
 
-/// The parts of a model request by their hashes (P13).
+/// A model request by the hashes of its parts (P13).
 struct request_parts {
-    std::string agent_id;
-    std::string provider;
-    std::string model;
+    std::uint64_t agent = 0;                    ///< Of the agent's id.
+    std::uint64_t model = 0;                    ///< Of the provider's name and the model's.
     session::node_index tip = session::no_node; ///< The last message of the branch.
     std::uint64_t instructions = 0;
     std::vector<std::uint64_t> tools;
@@ -71,7 +70,7 @@ public:
 
 private:
     struct entry {
-        session::thread_key thread;
+        const session::thread_key* thread; ///< The key in places_.
         std::optional<request_parts> last;
         std::optional<request_parts> before; ///< Until another one is added.
     };
