@@ -421,8 +421,7 @@ void conversation_writer::result_parts(const json::array& parts, std::string_vie
 }
 
 /// Marks the last block, which the next request of a turn repeats, and the last one before the
-/// user turn: the context of the application stands in the message that begins the turn, and the
-/// next turn has it elsewhere.
+/// user turn, with which an edited or regenerated turn begins, too.
 void conversation_writer::set_marks() {
     if (mark_.empty()) {
         return;
