@@ -127,7 +127,7 @@ void anthropic_decoder::settle() {
     blocks_.finish(reason_ == finish_reason::stop || reason_ == finish_reason::tool_calls);
     if (!blocks_.problem().empty()) {
         fail(std::string(blocks_.problem()));
-    } else if (reason_ && reason_ != finish_reason::content_filter) {
+    } else if (reason_ && reason_ != finish_reason::refusal) {
         blocks_.hand_over_record();
     }
 }

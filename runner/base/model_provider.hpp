@@ -114,7 +114,14 @@ struct token_usage {
 /// that no call reported stays absent.
 void add_usage(std::vector<token_usage>& all, const token_usage& more);
 
-enum class finish_reason { stop, tool_calls, length, content_filter };
+enum class finish_reason {
+    stop,
+    tool_calls,
+    length,
+    content_filter,
+    /// The server withdraws the answer, and refuses each request that holds the same user turn.
+    refusal,
+};
 
 /// How a complete answer ended.
 struct model_answer {

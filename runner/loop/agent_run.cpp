@@ -268,10 +268,12 @@ loop_action agent_run::on_loop(const model_turn::call& call, const found_loop& f
 
 // Leaves a note for later loads of the thread. It keeps refused messages out of later requests.
 void agent_run::note_failure(session::changes& change, stop_reason reason) const {
+    const bool is_about_content =
+        reason == stop_reason::model_rejected || reason == stop_reason::content_filtered;
     conversation_.add_failure(
         change, {.code = std::string(error_code(reason)),
                  .message = std::string(describe(reason)),
-                 .refused = reason == stop_reason::model_rejected && model_round_.refused()}
+                 .refused = is_about_content && model_round_.refused()}
     );
 }
 

@@ -368,6 +368,7 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     }
     count_tokens(answer);
     show_reply();
+    refused_ = answer.reason == finish_reason::refusal;
     if (!answer.unknown_reason.empty()) {
         run_.services.log.log(
             log_level::warning, "the model server sent an unknown finish_reason",
@@ -378,6 +379,12 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     switch (answer.reason) {
     case finish_reason::length:
         return turn_->last_is_call() ? stop_reason::truncated : stop_reason::max_output_tokens;
+    case finish_reason::refusal:
+        turn_->withdraw();
+        if (run_.services.prefixes != nullptr) {
+            run_.services.prefixes->refused(run_.request.key);
+        }
+        return stop_reason::content_filtered;
     case finish_reason::content_filter:
         return stop_reason::content_filtered;
     case finish_reason::stop:

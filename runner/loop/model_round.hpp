@@ -43,7 +43,8 @@ public:
     [[nodiscard]] std::optional<model_turn>& turn() noexcept { return turn_; }
     /// Tokens of all answers of this run.
     [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
-    /// True if the last model asked refused the content of the request (refusal.hpp).
+    /// True if the last model asked refused the content of the request: at once (refusal.hpp), or
+    /// while it answered (finish_reason::refusal).
     [[nodiscard]] bool refused() const noexcept { return refused_; }
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
     /// Adds the tokens of the last answer, which was not stored, to the next answer.

@@ -113,8 +113,11 @@ bool model_turn::has_origin() const {
                (each.what == turn_block::kind::call && !is_common_call_id(each.id)) ||
                (each.what == turn_block::kind::text && &each != origin_.blocks.data());
     };
+    if (origin_.end != session::turn_end::complete) {
+        return true;
+    }
     if (origin_.provider.empty()) {
-        return origin_.tokens > 0; // Without a provider, the origin keeps only tokens.
+        return origin_.tokens > 0; // Without a provider, the origin keeps no data.
     }
     return keeps_provider_ || origin_.tokens > 0 || !origin_.data.empty() ||
            std::ranges::any_of(origin_.blocks, is_unusual);
@@ -156,9 +159,10 @@ std::vector<session::message> model_turn::take_messages() {
         }
         if (has_origin()) {
             if (origin_.provider.empty()) {
-                session::turn_origin only_tokens;
-                only_tokens.tokens = origin_.tokens;
-                origin_ = std::move(only_tokens);
+                session::turn_origin without_data;
+                without_data.tokens = origin_.tokens;
+                without_data.end = origin_.end;
+                origin_ = std::move(without_data);
             }
             assistant.origin = std::make_shared<const session::turn_origin>(std::move(origin_));
         }

@@ -32,7 +32,7 @@ public:
     using call_naming = std::function<call(std::string_view id, std::string_view name)>;
 
     /// `provider` and `model` name the model that is asked. Without a provider, an origin holds
-    /// tokens alone.
+    /// only tokens and how the answer ended.
     model_turn(
         run_sink& out, id_source& ids, call_naming name_call, std::string_view provider = {},
         std::string_view model = {}
@@ -73,6 +73,8 @@ public:
     void set_tokens(std::uint64_t count) noexcept { origin_.tokens = count; }
     /// Stores the provider's name with the turn even if it wants nothing sent back.
     void keep_provider() noexcept { keeps_provider_ = true; }
+    /// The server withdraws the answer: it is stored, but no model is sent it again.
+    void withdraw() noexcept { origin_.end = session::turn_end::refused; }
     /// True until something of the answer was shown.
     [[nodiscard]] bool empty() const noexcept {
         return text_.empty() && reasoning_.empty() && calls_.empty();

@@ -74,6 +74,10 @@ bool begins_user_turn(const message& value) noexcept {
     return value.role == role::user && value.subagent_run_id.empty() && !value.by_plugin;
 }
 
+bool is_withdrawn(const message& value) noexcept {
+    return value.origin && value.origin->end == turn_end::refused;
+}
+
 std::string text_of(const content& value) {
     if (const auto* text = std::get_if<std::string>(&value)) {
         return *text;

@@ -84,6 +84,9 @@ struct message {
 /// True for a message of the user: it begins a user turn, which lasts until the next one.
 [[nodiscard]] bool begins_user_turn(const message& value) noexcept;
 
+/// True for an answer that its model's server withdrew (turn_end::refused).
+[[nodiscard]] bool is_withdrawn(const message& value) noexcept;
+
 /// True if both mean the same (content_form): a string equals one text part, a legacy `binary` part
 /// its modern form, and ids and metadata of parts do not count.
 [[nodiscard]] bool same_content(const content& left, const content& right);

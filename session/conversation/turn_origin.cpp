@@ -33,6 +33,8 @@ const std::string_view* name_of(turn_block::kind kind) noexcept {
     return nullptr;
 }
 
+constexpr std::string_view refused_end = "refused";
+
 std::string text_in(const json::object& object, std::string_view key) {
     const json::value* const value = object.if_contains(key);
     return value != nullptr && value->is_string() ? std::string(value->get_string())
@@ -114,6 +116,9 @@ json::object to_json(const turn_origin& value) {
     if (value.tokens > 0) {
         object.emplace("tokens", value.tokens);
     }
+    if (value.end == turn_end::refused) {
+        object.emplace("end", refused_end);
+    }
     return object;
 }
 
@@ -143,6 +148,9 @@ std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
     if (tokens != nullptr && tokens->is_number()) {
         boost::system::error_code not_a_count;
         origin.tokens = tokens->to_number<std::uint64_t>(not_a_count);
+    }
+    if (text_in(*object, "end") == refused_end) {
+        origin.end = turn_end::refused;
     }
     return origin;
 }

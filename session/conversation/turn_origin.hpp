@@ -22,6 +22,12 @@ struct turn_block {
     friend bool operator==(const turn_block&, const turn_block&) = default;
 };
 
+/// How the answer ended, as far as later requests depend on it.
+enum class turn_end {
+    complete,
+    refused, ///< The model's server withdrew it. It is not sent to a model again.
+};
+
 /// The model that made an assistant message, and the data to send back to its provider. It goes to
 /// no other provider, model or client, and no client can set it (P10).
 struct turn_origin {
@@ -35,6 +41,7 @@ struct turn_origin {
     /// requests that begin like it (runner/loop/bound_data.hpp).
     std::string prefix = {};
     std::uint64_t tokens = 0; ///< Tokens used for the answer, input included; 0 if not counted.
+    turn_end end = turn_end::complete;
 
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
 };

@@ -14,7 +14,7 @@ namespace {
 using id_set = view_set;
 
 void add_reasoning_ids(id_set& to, const message& answer) {
-    if (!answer.origin) {
+    if (!answer.origin || is_withdrawn(answer)) {
         return;
     }
     for (const turn_block& block : answer.origin->blocks) {
@@ -25,7 +25,7 @@ void add_reasoning_ids(id_set& to, const message& answer) {
 }
 
 bool is_selected(const message& value, const id_set& named_reasoning) {
-    if (!value.subagent_run_id.empty() || value.role == role::activity) {
+    if (!value.subagent_run_id.empty() || value.role == role::activity || is_withdrawn(value)) {
         return false;
     }
     return value.role != role::reasoning || named_reasoning.contains(value.id);

@@ -19,10 +19,10 @@ struct history_selection {
     call_statuses calls;           ///< Calls of the whole thread: one may be answered elsewhere.
 };
 
-/// The messages of the branch that ends in `tip` without activity, messages of subagents, and
-/// reasoning; reasoning that an answer's origin names is kept, because its provider may want it
-/// back. Content that a model server refused is left out (refused_turns.hpp). Records
-/// of the prompt hold only what is told (prompt_fold.hpp). Pure.
+/// The messages of the branch that ends in `tip` without activity, messages of subagents, answers
+/// that a model server withdrew, and reasoning; reasoning that an answer's origin names is kept,
+/// because its provider may want it back. Content that a model server refused is left out
+/// (refused_turns.hpp). Records of the prompt hold only what is told (prompt_fold.hpp). Pure.
 [[nodiscard]] history_selection select_history(const thread_record& thread, node_index tip);
 
 } // namespace agui::session

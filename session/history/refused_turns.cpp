@@ -75,8 +75,9 @@ std::vector<refusable> divided(const thread_record& thread, const std::vector<no
             last.refusals += is_refusal && !last.answered ? 1 : 0;
             only_users = false;
         } else if (value.role == role::assistant && value.subagent_run_id.empty()) {
-            last.refused = false;
-            last.answered = true;
+            const bool answers = !is_withdrawn(value);
+            last.refused = last.refused && !answers;
+            last.answered = last.answered || answers;
             only_users = false;
         }
     }

@@ -18,7 +18,7 @@ enum class refused_part {
 /// Returns for each message of `path` the part that is left out, so that one refused message does
 /// not make each later request fail. The notes on the path (turn_failure.hpp) decide:
 /// - the user messages since the last answer or note, and the messages after them, are refused
-///   together by a refusal that no answer follows;
+///   together by a refusal that no answer follows. An answer that a model server withdrew is none;
 /// - they are sent whole until a newer user message follows. Then something is left out, and one
 ///   thing more for each refusal that follows at once, the most suspicious first: their own media;
 ///   the media of all earlier messages, which another model may have taken; their texts and

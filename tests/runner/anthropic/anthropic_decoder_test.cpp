@@ -362,7 +362,13 @@ const std::vector<decoder_case>& end_cases() {
              ) +
              message_stop,
          {"text a"},
-         "content_filter"},
+         "refusal"},
+        {"RefusalBeforeOutput", message_start() + end_events("refusal"), {}, "refusal"},
+        {"RefusalWithinACall",
+         message_start() + call_start(0, "a", "f") + json_delta(0, R"({\"x)") +
+             end_events("refusal"),
+         {"call 0 a f", R"(arguments 0 {"x)"},
+         "refusal"},
         {"PauseTurn", begun + end_events("pause_turn"), {"text a"}, "stop (pause_turn)"},
         {"UnknownReason", begun + end_events("tired"), {"text a"}, "stop (tired)"},
         {"UnknownReasonInACall",

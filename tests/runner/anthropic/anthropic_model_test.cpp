@@ -169,6 +169,22 @@ TEST_F(AnthropicModel, WhoseAnswerWasCutGetsNoThoughtsOfItBack) {
     EXPECT_THAT(requests.at(0).body, Not(HasSubstr("c2ln")));
 }
 
+TEST_F(AnthropicModel, GetsNothingOfAnAnswerBackThatItRefused) {
+    const std::string refused = message_start() + thinking_block(0, "Hm.", "c2ln") +
+                                text_block(1, "I could") + end_events("refusal");
+    const chat_result failed = chat(answering({refused}), {user("Hi")});
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().what, stop_reason::content_filtered);
+    std::vector<session::message> messages = failed.error().so_far.messages;
+    messages.push_back(user("Again."));
+    requests.clear();
+
+    (void)chat(answering({done}), messages);
+
+    EXPECT_THAT(requests.at(0).body, Not(HasSubstr("c2ln")));
+    EXPECT_THAT(requests.at(0).body, Not(HasSubstr("I could")));
+}
+
 TEST_F(AnthropicModel, ThatIsOverloadedGivesWayToAnother) {
     scripted_answer overloaded;
     overloaded.status = 529;

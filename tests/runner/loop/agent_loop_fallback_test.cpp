@@ -88,6 +88,39 @@ TEST_F(Fallback, AFailedRunLeavesANoteInTheThread) {
     EXPECT_FALSE(session::is_refusal_note(note));
 }
 
+TEST_F(Fallback, NoModelIsSentARefusedAnswerOrItsQuestionAgain) {
+    model.turns = {says("I could", finish_reason::refusal)};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::content_filtered);
+    EXPECT_TRUE(session::is_refusal_note(note_of(stored())));
+    EXPECT_EQ(session::text_of(stored().nodes[1].message.content), "I could") << "as it was shown";
+
+    *given = stored();
+    sink.commits.clear();
+    session::changes change;
+    session::stored_message asked;
+    asked.parent = given->branches.at(0).tip;
+    asked.message.id = "u2";
+    asked.message.content = std::string("Another question");
+    change.messages.push_back(asked);
+    change.branches.push_back({0, {static_cast<session::node_index>(given->nodes.size()), 0}});
+    session::apply(*given, change);
+    request.run_id = "r2";
+    model.turns = {says("Fine")};
+    play();
+
+    std::vector<std::string> sent;
+    for (const session::message& each : model.histories.back()) {
+        sent.push_back(session::text_of(each.content));
+    }
+    EXPECT_EQ(
+        sent, (std::vector<std::string>{
+                  "[left out: the model server refused this message]", "Another question"
+              })
+    );
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
 TEST_F(Fallback, ARunThatWasStoppedOrHasSucceededLeavesNone) {
     model.turns = {says("Hi")};
     play();

@@ -242,6 +242,7 @@ message answer_with_origin() {
     );
     origin.data = {{"reasoning", "reasoning_content"}};
     origin.tokens = 1234;
+    origin.end = turn_end::refused;
     message answer;
     answer.id = "m1";
     answer.role = role::assistant;

@@ -55,6 +55,21 @@ TEST(HistorySelection, KeepsReasoningThatAnAnswerNames) {
     );
 }
 
+TEST(HistorySelection, LeavesOutAnAnswerThatWasWithdrawnWithItsReasoning) {
+    message withdrawn = test::assistant("a1", "I could");
+    turn_origin origin;
+    origin.blocks = {{turn_block::kind::reasoning, "r1", 0, nullptr}};
+    origin.end = turn_end::refused;
+    withdrawn.origin = std::make_shared<const turn_origin>(std::move(origin));
+    thread_builder thread;
+    thread.user("u1", "Hi")
+        .add(other(role::reasoning, "r1", "Hm"))
+        .add(std::move(withdrawn))
+        .user("u2", "And?");
+
+    EXPECT_EQ(outline(selected(thread.build()).messages), (lines{"user u1: Hi", "user u2: And?"}));
+}
+
 TEST(HistorySelection, HoldsTheModelsTextInsteadOfTheShownOne) {
     message shown = test::assistant("a1", "Hello");
     shown.for_model = std::make_shared<const content>("[raw]");

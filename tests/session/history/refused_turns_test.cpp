@@ -80,6 +80,18 @@ TEST(RefusedTurns, AreSentWholeUntilTheUserContinues) {
     EXPECT_EQ(sent(thread), (lines{noted_line, "user: And?"}));
 }
 
+// A server may refuse after it has begun to answer.
+TEST(RefusedTurns, AnAnswerThatWasWithdrawnIsNone) {
+    message withdrawn = assistant("a1", "I could");
+    turn_origin origin;
+    origin.end = turn_end::refused;
+    withdrawn.origin = std::make_shared<const turn_origin>(std::move(origin));
+    thread_builder thread;
+    thread.user("u1", "Hi").add(refusal("u1")).add(withdrawn).user("u2", "And?");
+
+    EXPECT_EQ(sent(thread), (lines{"user: " + whole, "user: And?"}));
+}
+
 TEST(RefusedTurns, StayAsTheyWereSentOnceTheModelHasAnswered) {
     thread_builder thread;
     thread.add(photo("u1")).add(refusal("u1")).user("u2", "And?").assistant("a2", "Fine");
