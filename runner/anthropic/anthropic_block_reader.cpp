@@ -142,7 +142,7 @@ void anthropic_block_reader::stop(std::optional<std::int64_t> index) {
     }
 }
 
-void anthropic_block_reader::hand_over_record() {
+void anthropic_block_reader::hand_over_record(bool needed) {
     std::optional<answer_blocks> all = take_record();
     if (!all) {
         return;
@@ -153,7 +153,7 @@ void anthropic_block_reader::hand_over_record() {
             each.members.clear();
         }
     }
-    if (!all->is_plain()) {
+    if (needed || !all->is_plain()) {
         sink_.on_turn_data(record_name, to_json(*all));
     }
 }

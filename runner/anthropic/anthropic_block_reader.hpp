@@ -24,9 +24,10 @@ public:
     /// A block is over. A call whose arguments are whole may then be acted upon.
     void stop(std::optional<std::int64_t> index);
 
-    /// Passes on the record of the blocks, unless it says nothing or the blocks cannot be sent back
-    /// exactly as they came. Call it after finish(), for an answer that ended by itself.
-    void hand_over_record();
+    /// Passes on the record of the blocks, unless they cannot be sent back exactly as they came, or
+    /// it says nothing and is not `needed`. Call it after finish(), for an answer that ended by
+    /// itself.
+    void hand_over_record(bool needed);
 
 private:
     void start_call(block& which, const boost::json::object& value, bool torn);

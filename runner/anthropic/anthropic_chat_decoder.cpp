@@ -123,12 +123,19 @@ void anthropic_decoder::settle() {
     if (reason_ == finish_reason::stop && !unknown_reason_.empty() && !blocks_.none_cut()) {
         reason_ = finish_reason::length;
     }
+    // The results of calls must come before the model can go on.
+    if (reason_ == finish_reason::pause && blocks_.calls() > 0) {
+        reason_ = blocks_.none_cut() ? finish_reason::tool_calls : finish_reason::length;
+    }
     fit_reason_to_calls(blocks_.calls());
-    blocks_.finish(reason_ == finish_reason::stop || reason_ == finish_reason::tool_calls);
+    const bool pauses = reason_ == finish_reason::pause;
+    blocks_.finish(
+        pauses || reason_ == finish_reason::stop || reason_ == finish_reason::tool_calls
+    );
     if (!blocks_.problem().empty()) {
         fail(std::string(blocks_.problem()));
     } else if (reason_ && reason_ != finish_reason::refusal) {
-        blocks_.hand_over_record();
+        blocks_.hand_over_record(pauses);
     }
 }
 

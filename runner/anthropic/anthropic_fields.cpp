@@ -26,6 +26,7 @@ constexpr std::array reasons = {
     named_reason{"tool_use", finish_reason::tool_calls},
     named_reason{"max_tokens", finish_reason::length},
     named_reason{"model_context_window_exceeded", finish_reason::length},
+    named_reason{"pause_turn", finish_reason::pause},
     named_reason{"refusal", finish_reason::refusal},
 };
 

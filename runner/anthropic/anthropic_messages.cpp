@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -82,8 +83,10 @@ private:
     void system_message(std::string_view text);
     void write_held_system();
     void user(const message& value);
-    void assistant(const message& value);
-    [[nodiscard]] std::vector<placed_block> blocks_of(const message& value, std::string_view text);
+    void assistant(const message& value, bool continued);
+    [[nodiscard]] bool is_continued(const std::vector<const message*>& all, std::size_t at) const;
+    [[nodiscard]] std::vector<placed_block>
+    blocks_of(const message& value, std::string_view text, bool continued);
     void answer_block(const placed_block& value);
     void call(const session::tool_call& value);
     void other_members(const json::object* members);
@@ -100,6 +103,7 @@ private:
     call_ids ids_{call_id_form::common};
     std::string_view role_;                ///< Role of the message that is open; empty if none is.
     bool first_block_ = true;              ///< Of the message that is open.
+    bool pauses_ = false;                  ///< The last answer is a pause from which it goes on.
     std::string thoughts_;                 ///< Reasoning of the next answer.
     std::vector<std::string> held_system_; ///< System text that waits for a message of the user.
     std::optional<answer_blocks> record_;  ///< Of the answer that is being written.
@@ -132,7 +136,7 @@ void conversation_writer::write() {
             write_held_system();
             break;
         case role::assistant:
-            assistant(each);
+            assistant(each, is_continued(all, at));
             thoughts_.clear();
             break;
         case role::tool:
@@ -145,11 +149,14 @@ void conversation_writer::write() {
             break; // For people only.
         }
     }
-    if (role_ == "assistant") {
+    const bool ends_in_pause = role_ == "assistant" && pauses_; // It must stay the last one.
+    if (role_ == "assistant" && !ends_in_pause) {
         open("user");
         text_block(continue_text);
     }
-    write_held_system();
+    if (!ends_in_pause) {
+        write_held_system();
+    }
     out_.append(role_.empty() ? "]" : "]}]");
     set_marks();
 }
@@ -268,19 +275,37 @@ void conversation_writer::user(const message& value) {
     }
 }
 
-void conversation_writer::assistant(const message& value) {
+/// True for a paused answer of the model that is asked, unless something else than its next answer
+/// follows. The server would then refuse tool calls of its own that have no result yet.
+bool conversation_writer::is_continued(const std::vector<const message*>& all, std::size_t at)
+    const {
+    const session::turn_origin* const origin = own_origin(*all[at], request_);
+    if (origin == nullptr || origin->end != session::turn_end::paused) {
+        return false;
+    }
+    const auto next =
+        std::find_if(all.begin() + static_cast<std::ptrdiff_t>(at) + 1, all.end(), [](auto* each) {
+            return each->role != role::reasoning;
+        });
+    return next == all.end() ||
+           ((*next)->role == role::assistant && own_origin(**next, request_) != nullptr);
+}
+
+void conversation_writer::assistant(const message& value, bool continued) {
+    const bool continues = std::exchange(pauses_, false);
     const std::string text = session::text_of(value.content);
-    std::vector<placed_block> blocks = blocks_of(value, text);
+    std::vector<placed_block> blocks = blocks_of(value, text, continued);
     std::erase_if(blocks, [](const placed_block& each) { return !is_sent(each); });
-    while (!blocks.empty() && is_thought(blocks.back())) {
+    while (!blocks.empty() && is_thought(blocks.back()) && !pauses_) {
         blocks.pop_back(); // The server refuses a message that ends with a thought.
     }
     if (blocks.empty()) {
+        pauses_ = false;
         return;
     }
     // A former request may have ended with the former answer. A plugin's message is a part of an
     // answer.
-    if (role_ == "assistant" && !value.by_plugin) {
+    if (role_ == "assistant" && !value.by_plugin && !continues) {
         open("user");
         text_block(continue_text);
         write_held_system();
@@ -291,15 +316,18 @@ void conversation_writer::assistant(const message& value) {
     }
 }
 
-/// The blocks of an answer of the model that is asked as they came, otherwise text and calls.
+/// The blocks of an answer of the model that is asked as they came, otherwise text and calls. Sets
+/// pauses_ if they are a paused answer that is `continued`.
 std::vector<placed_block>
-conversation_writer::blocks_of(const message& value, std::string_view text) {
-    if (const session::turn_origin* const origin = own_origin(value, request_)) {
+conversation_writer::blocks_of(const message& value, std::string_view text, bool continued) {
+    const session::turn_origin* const origin = own_origin(value, request_);
+    if (origin != nullptr && (continued || origin->end != session::turn_end::paused)) {
         record_ =
             answer_blocks_from_json(origin->data.if_contains(anthropic_block_reader::record_name));
         std::vector<placed_block> placed =
             record_ ? place_blocks(*record_, value, text, thoughts_) : std::vector<placed_block>();
         if (!placed.empty()) {
+            pauses_ = continued;
             return placed;
         }
     }

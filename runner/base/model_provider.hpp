@@ -119,6 +119,9 @@ enum class finish_reason {
     tool_calls,
     length,
     content_filter,
+    /// The answer, which has no calls, is a part: sent back as it is, as the last message of the
+    /// next request, it lets the model go on.
+    pause,
     /// The server withdraws the answer, and refuses each request that holds the same user turn.
     refusal,
 };

@@ -74,6 +74,11 @@ public:
     finish(session::changes change, run_end end) = 0;
 };
 
+/// How often a run lets its model go on after a pause (finish_reason::pause). A run whose model
+/// pauses once more ends as max_rounds. Each pause also counts as an answer with calls for
+/// max_rounds and max_turn_rounds.
+inline constexpr std::uint32_t pauses_max = 8;
+
 /// Limits beside max_rounds; 0 means no limit. A run that exceeds one ends on purpose (P9), and no
 /// call of the exceeding answer is executed or handed over.
 struct turn_limits {

@@ -175,7 +175,7 @@ agent_run::store_answer(std::optional<stop_reason> ended) {
         std::ranges::any_of(model_round_.turn()->calls(), [](const model_turn::call& call) {
             return call.owner == call_owner::server;
         });
-    if (!any_for_server) {
+    if (!any_for_server && !model_round_.paused()) {
         co_return stop_reason::external_tool; // finish() stores the turn together with the
                                               // terminal event.
     }
@@ -204,6 +204,9 @@ std::optional<stop_reason> agent_run::check_limits() {
     const std::vector<model_turn::call>& calls = model_round_.turn()->calls();
     if (const auto ended = count_round()) {
         return ended;
+    }
+    if (model_round_.paused() && ++pauses_ > pauses_max) {
+        return exceeded("pauses_max");
     }
     used_.calls += static_cast<std::uint32_t>(calls.size());
     if (limits.max_calls > 0 && used_.calls > limits.max_calls) {

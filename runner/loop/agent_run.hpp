@@ -42,12 +42,12 @@ public:
 protected:
     boost::asio::awaitable<stop_reason> run_steps();
 
-    /// Gets one answer of the model; nullopt if it has calls. Not a coroutine itself, because each
-    /// stream would hold its frame.
+    /// Gets one answer of the model; nullopt if it has calls, or if the model paused. Not a
+    /// coroutine itself, because each stream would hold its frame.
     virtual boost::asio::awaitable<std::optional<stop_reason>> ask() {
         return model_round_.ask(answers_ == 0);
     }
-    /// Checks and stores an answer with calls.
+    /// Checks and stores an answer with calls, or a paused one.
     virtual boost::asio::awaitable<std::optional<stop_reason>> keep_answer();
     virtual void add_details(end_details& /*about*/) {}
     /// Called before the end, with the change that the end will commit.
@@ -58,7 +58,8 @@ protected:
     void hold(said_answer said);
     /// Commits the change that hold() has kept.
     boost::asio::awaitable<std::optional<stop_reason>> commit_unstored();
-    /// For an answer with calls: the end reason if none of it may be executed or handed over.
+    /// For an answer with calls: the end reason if none of it may be executed or handed over. For a
+    /// paused one: the end reason if the model may not go on.
     std::optional<stop_reason> check_limits();
     std::optional<stop_reason> count_round();
     void emit_snapshot(const session::thread_record& thread, session::node_index tip);
@@ -75,7 +76,8 @@ protected:
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
-    std::uint32_t answers_ = 0;                  ///< Answers that held calls.
+    std::uint32_t answers_ = 0; ///< Answers that held calls or were a pause.
+    std::uint32_t pauses_ = 0;
     std::unique_ptr<session::changes> unstored_; ///< Change of a turn whose commit failed.
 
 private:

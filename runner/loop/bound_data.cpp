@@ -53,6 +53,29 @@ std::optional<std::size_t> tools_in(std::string_view prefix) {
     return is_number ? std::optional(tools) : std::nullopt;
 }
 
+// True for an answer that is only data, which is not sent.
+bool is_empty_pause(const message& value) {
+    return value.role == role::assistant && value.tool_calls.empty() &&
+           session::is_blank(value.content) && (!value.origin || value.origin->data.empty());
+}
+
+void drop_empty_pauses(std::vector<message>& history) {
+    for (std::size_t at = history.size(); at-- > 0;) {
+        if (!is_empty_pause(history[at])) {
+            continue;
+        }
+        std::size_t first = at; // Its reasoning stands in front of it.
+        while (first > 0 && history[first - 1].role == role::reasoning) {
+            --first;
+        }
+        const auto begin = history.begin();
+        history.erase(
+            begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(at) + 1
+        );
+        at = first;
+    }
+}
+
 class binding {
 public:
     binding(const request_parts& parts, const data_owner& asked)
@@ -111,6 +134,7 @@ bind_data(std::vector<message>& history, const request_parts& parts, const data_
     for (std::size_t i = 0; i < history.size(); ++i) {
         bound.take(history[i], parts.messages.at(i));
     }
+    drop_empty_pauses(history);
     return bound.prefix(parts.tools.size());
 }
 

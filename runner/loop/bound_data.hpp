@@ -23,8 +23,8 @@ struct data_owner {
 /// encrypted reasoning and unknown blocks go only to the provider, model and account that made
 /// them, and only while the request still begins as the one in whose answer they came
 /// (turn_origin::prefix). Plain text of reasoning, which is bound to nothing, stays with its model.
-/// `parts` must be those of the request with this history. Returns the value of
-/// turn_origin::prefix for the answer.
+/// A paused answer of which nothing is left is removed. `parts` must be those of the request with
+/// this history. Returns the value of turn_origin::prefix for the answer.
 [[nodiscard]] std::string bind_data(
     std::vector<session::message>& history, const request_parts& parts, const data_owner& asked
 );

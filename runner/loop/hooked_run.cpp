@@ -107,7 +107,7 @@ boost::asio::awaitable<std::optional<stop_reason>> hooked_run::stream(bool first
 }
 
 // Follows a complete answer. It is stored before on_after_request can have any effect. `ended` is
-// how the run ends without another request; nullopt if the answer has calls.
+// how the run ends without another request; nullopt if the answer has calls or is a pause.
 boost::asio::awaitable<std::optional<stop_reason>>
 hooked_run::follow_answer(std::optional<stop_reason> ended) {
     std::optional<stop_reason> failed = co_await append_answer();
@@ -128,6 +128,9 @@ hooked_run::follow_answer(std::optional<stop_reason> ended) {
     }
     if (!conversation_.open_calls().empty()) {
         co_return ended; // The model is asked again once these calls are answered.
+    }
+    if (!ended && model_round_.paused()) {
+        co_return std::nullopt;
     }
     if (!next.requested && (ended || !denied)) {
         co_return ended.value_or(stop_reason::completed);

@@ -285,7 +285,8 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());
     }
-    if (!run_.request.fallbacks.empty()) {
+    // A server takes a paused answer back only together with what the same model said next.
+    if (!run_.request.fallbacks.empty() || paused_) {
         turn_->keep_provider();
     }
     if (run_.request.agent.reply == reply_format::items) {
@@ -369,6 +370,7 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     count_tokens(answer);
     show_reply();
     refused_ = answer.reason == finish_reason::refusal;
+    paused_ = answer.reason == finish_reason::pause && turn_->calls().empty();
     if (!answer.unknown_reason.empty()) {
         run_.services.log.log(
             log_level::warning, "the model server sent an unknown finish_reason",
@@ -380,7 +382,7 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     case finish_reason::length:
         return turn_->last_is_call() ? stop_reason::truncated : stop_reason::max_output_tokens;
     case finish_reason::refusal:
-        turn_->withdraw();
+        turn_->set_end(session::turn_end::refused);
         if (run_.services.prefixes != nullptr) {
             run_.services.prefixes->refused(run_.request.key);
         }
@@ -389,11 +391,14 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
         return stop_reason::content_filtered;
     case finish_reason::stop:
     case finish_reason::tool_calls:
+    case finish_reason::pause:
         break;
     }
     turn_->complete_calls();
     run_.sink.emit(turn_ended{});
-    if (turn_->calls().empty()) {
+    if (paused_) {
+        turn_->set_end(session::turn_end::paused);
+    } else if (turn_->calls().empty()) {
         return stop_reason::completed;
     }
     return std::nullopt;

@@ -29,8 +29,8 @@ public:
 
     /// Asks until one of the run's models has answered or none is left. `first` marks the run's
     /// first model call. Another model is asked only while nothing of the answer was shown. Returns
-    /// nullopt if there are calls to execute or to hand over. In any case turn() holds the answer
-    /// so far.
+    /// nullopt if there are calls to execute or to hand over, or if the model is to be asked again
+    /// because it paused. In any case turn() holds the answer so far.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> ask(bool first);
 
     /// The next request, for plugins, without messages and context.
@@ -46,6 +46,8 @@ public:
     /// True if the last model asked refused the content of the request: at once (refusal.hpp), or
     /// while it answered (finish_reason::refusal).
     [[nodiscard]] bool refused() const noexcept { return refused_; }
+    /// True if the last answer is a pause (finish_reason::pause).
+    [[nodiscard]] bool paused() const noexcept { return paused_; }
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
     /// Adds the tokens of the last answer, which was not stored, to the next answer.
     void carry_tokens() noexcept { carried_tokens_ += std::exchange(answer_tokens_, 0); }
@@ -94,6 +96,7 @@ private:
     std::uint64_t carried_tokens_ = 0; ///< Tokens of answers that were not stored.
     std::unique_ptr<model_failure> failed_;
     bool refused_ = false;
+    bool paused_ = false;
     std::size_t preferred_ = 0; ///< Index among the run's models; 0 is the agent's first.
 };
 

@@ -148,7 +148,8 @@ std::vector<session::message> model_turn::take_messages() {
         message.role = session::role::reasoning;
         message.content = std::move(each.text);
     }
-    if (!text_.empty() || written_ || !calls_.empty()) {
+    const bool pauses = origin_.end == session::turn_end::paused;
+    if (!text_.empty() || written_ || !calls_.empty() || pauses) {
         session::message& assistant = messages.emplace_back();
         assistant.id = message_id_;
         assistant.role = session::role::assistant;

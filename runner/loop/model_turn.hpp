@@ -73,8 +73,7 @@ public:
     void set_tokens(std::uint64_t count) noexcept { origin_.tokens = count; }
     /// Stores the provider's name with the turn even if it wants nothing sent back.
     void keep_provider() noexcept { keeps_provider_ = true; }
-    /// The server withdraws the answer: it is stored, but no model is sent it again.
-    void withdraw() noexcept { origin_.end = session::turn_end::refused; }
+    void set_end(session::turn_end end) noexcept { origin_.end = end; }
     /// True until something of the answer was shown.
     [[nodiscard]] bool empty() const noexcept {
         return text_.empty() && reasoning_.empty() && calls_.empty();
@@ -91,7 +90,7 @@ public:
     [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
 
     /// Takes the turn as it is stored: its messages in order, the one with the calls last. Empty if
-    /// the model said nothing. The turn is empty afterwards.
+    /// the model said nothing, and did not pause. The turn is empty afterwards.
     [[nodiscard]] std::vector<session::message> take_messages();
 
 private:

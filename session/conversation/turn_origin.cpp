@@ -33,7 +33,15 @@ const std::string_view* name_of(turn_block::kind kind) noexcept {
     return nullptr;
 }
 
-constexpr std::string_view refused_end = "refused";
+struct named_end {
+    turn_end end;
+    std::string_view name;
+};
+
+constexpr std::array ends = {
+    named_end{turn_end::paused, "paused"},
+    named_end{turn_end::refused, "refused"},
+};
 
 std::string text_in(const json::object& object, std::string_view key) {
     const json::value* const value = object.if_contains(key);
@@ -116,8 +124,10 @@ json::object to_json(const turn_origin& value) {
     if (value.tokens > 0) {
         object.emplace("tokens", value.tokens);
     }
-    if (value.end == turn_end::refused) {
-        object.emplace("end", refused_end);
+    for (const named_end& each : ends) {
+        if (each.end == value.end) {
+            object.emplace("end", each.name);
+        }
     }
     return object;
 }
@@ -149,8 +159,11 @@ std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
         boost::system::error_code not_a_count;
         origin.tokens = tokens->to_number<std::uint64_t>(not_a_count);
     }
-    if (text_in(*object, "end") == refused_end) {
-        origin.end = turn_end::refused;
+    const std::string end = text_in(*object, "end");
+    for (const named_end& each : ends) {
+        if (each.name == end) {
+            origin.end = each.end;
+        }
     }
     return origin;
 }

@@ -25,6 +25,7 @@ struct turn_block {
 /// How the answer ended, as far as later requests depend on it.
 enum class turn_end {
     complete,
+    paused,  ///< The model goes on with the next answer. It may have no text.
     refused, ///< The model's server withdrew it. It is not sent to a model again.
 };
 

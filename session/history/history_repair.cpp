@@ -77,8 +77,10 @@ private:
                    each.tool_calls.empty();
         });
     }
+    // The model's server wants a paused answer back, even one without text.
     static bool is_blank_answer(const message& value) {
-        return value.role == role::assistant && is_blank(value.content);
+        return value.role == role::assistant && is_blank(value.content) &&
+               (!value.origin || value.origin->end != turn_end::paused);
     }
 
     void add_assistant(message& assistant) {
@@ -89,7 +91,7 @@ private:
                 calls.push_back(std::move(call));
             }
         }
-        if (calls.empty() && is_blank(assistant.content)) {
+        if (calls.empty() && is_blank_answer(assistant)) {
             return;
         }
         add_reasoning(assistant);

@@ -33,7 +33,7 @@ describe('a model that speaks Messages', () => {
     });
     after(() => stopAll(gateway, claude));
 
-    async function run(threadId, message, members = {}) {
+    async function run(threadId, message, members = {}, end = 'RUN_FINISHED') {
         const response = await fetch(gateway.url, {
             method: 'POST',
             headers: { 'content-type': 'application/json' },
@@ -44,11 +44,12 @@ describe('a model that speaks Messages', () => {
         });
         assert.equal(response.status, 200);
         const events = parseStream(await response.text()).map(({ event }) => event);
-        assert.equal(events.at(-1).type, 'RUN_FINISHED', JSON.stringify(events.at(-1)));
+        assert.equal(events.at(-1).type, end, JSON.stringify(events.at(-1)));
         return events;
     }
 
     const user = (content) => ({ role: 'user', content });
+    const textOf = (events) => events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta).join('');
 
     it('gets its thoughts back after a hand-off and a killed process', async () => {
         const first = await run('t1', user('please paint'));
@@ -58,7 +59,7 @@ describe('a model that speaks Messages', () => {
         await gateway.end('SIGKILL');
         await gateway.launch();
         const second = await run('t1', { role: 'tool', toolCallId: started.toolCallId, content: '{"ok":true}' });
-        assert.equal(second.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta).join(''), 'It is done.');
+        assert.equal(textOf(second), 'It is done.');
         const third = await run('t1', user('thanks'));
 
         assert.deepEqual(claude.refusals, []);
@@ -79,6 +80,31 @@ describe('a model that speaks Messages', () => {
         assert.deepEqual(claude.refusals, []);
         assert.equal(claude.dropped, dropped);
         assert.equal(claude.returned, returned + 1);
+    });
+
+    it('goes on after a pause', async () => {
+        const { dropped, requests } = claude;
+        const asked = requests.length;
+        const events = await run('t4', user('please search'));
+        const [paused, further] = requests.slice(asked);
+        await run('t4', user('thanks'));
+
+        assert.deepEqual(claude.refusals, []);
+        assert.equal(claude.dropped, dropped);
+        assert.equal(requests.length, asked + 3);
+        assert.equal(further.messages.length, paused.messages.length + 1);
+        assert.equal(textOf(events), 'Found it.');
+        assert.equal(events.filter(({ type }) => type === 'RUN_FINISHED').length, 1);
+        assert.equal(events.at(-1).usage[0].inputTokens, 2 * 15);
+    });
+
+    it('gets neither the text nor the question back that it refused', async () => {
+        const events = await run('t5', user('something forbidden'), {}, 'RUN_ERROR');
+        assert.equal(events.at(-1).code, 'content_filtered');
+        assert.equal(textOf(events), 'I could');
+        assert.equal(textOf(await run('t5', user('hello'))), 'It is done.');
+
+        assert.deepEqual(claude.refusals, []);
     });
 
     it('is not asked with a setting that it refuses', async () => {

@@ -1,5 +1,6 @@
 // A server that speaks Messages as strictly as Claude: it signs its thoughts, and refuses those that come back changed, or
-// with another conversation before them.
+// with another conversation before them. It pauses in the middle of a search, and takes back neither a text nor a question
+// that it refused.
 
 import http from 'node:http';
 
@@ -22,6 +23,8 @@ export class Claude {
         claude.refusals = [];
         claude.returned = 0; // Thoughts that came back.
         claude.dropped = 0; // Thoughts that came back after another conversation.
+        claude.paused = undefined; // The content of the last answer as JSON, if it is a pause.
+        claude.withdrawn = []; // Texts that no request may hold.
         claude.signed = new Map(); // By signature: the thought, and what stood before it.
         claude.server = http.createServer((request, response) => claude.serve(request, response));
         await new Promise((resolve) => claude.server.listen(0, '127.0.0.1', resolve));
@@ -58,6 +61,8 @@ export class Claude {
         if (!(body.max_tokens > 0) || body.stream !== true) return 'max_tokens, stream';
         for (const setting of ['temperature', 'top_p', 'top_k']) if (setting in body) return `${setting} is refused`;
         if (JSON.stringify(body).split('"cache_control"').length > 5) return 'more than four marks';
+        const all = JSON.stringify(body.messages);
+        if (this.withdrawn.some((text) => all.includes(text))) return 'a text that was refused';
         let open = [];
         for (const [index, { role, content }] of body.messages.entries()) {
             if (role !== (index % 2 === 0 ? 'user' : 'assistant')) return `messages.${index}: role ${role}`;
@@ -66,6 +71,11 @@ export class Claude {
                 return `messages.${index}: results of ${open}`;
             }
             open = content.filter((block) => block.type === 'tool_use').map((block) => block.id);
+            const searches = content.filter((block) => block.type === 'server_tool_use');
+            if (index + 1 < body.messages.length &&
+                searches.some(({ id }) => !content.some((block) => block.tool_use_id === id))) {
+                return `messages.${index}: a search without a result`;
+            }
             if (content.some((block) => block.type === 'text' && !block.text.trim())) return `messages.${index}: empty text`;
             for (const block of content.filter(({ type }) => type === 'thinking')) {
                 const known = this.signed.get(block.signature);
@@ -78,7 +88,9 @@ export class Claude {
                 this.dropped += 1;
             }
         }
-        return body.messages.length % 2 === 1 ? undefined : 'the last message is the assistant\'s';
+        const last = body.messages.at(-1);
+        if (last.role !== 'assistant') return undefined;
+        return JSON.stringify(unmarked(last.content)) === this.paused ? undefined : 'the last message is the assistant\'s';
     }
 
     /// Everything in front of a message.
@@ -86,27 +98,48 @@ export class Claude {
         return JSON.stringify(unmarked({ system, tools, messages: messages.slice(0, index) }));
     }
 
-    /// Thinks; calls the first tool if the last text speaks of paint, otherwise says something.
+    /// Thinks; calls the first tool if the last text speaks of paint, searches and pauses if it speaks of a search, refuses
+    /// in the middle of a text if it is forbidden, otherwise says something.
     answer(body) {
         const thinking = `Thought ${this.signed.size}`;
         const signature = `c2ln${this.signed.size}+/=`;
-        this.signed.set(signature, { thinking, before: this.before(body, body.messages.length) });
+        const goesOn = body.messages.at(-1).role === 'assistant';
+        // What follows a pause is a part of the same message.
+        this.signed.set(signature, { thinking, before: this.before(body, body.messages.length - (goesOn ? 1 : 0)) });
         const last = body.messages.at(-1).content.at(-1);
-        const calls = body.tools && last.type === 'text' && last.text.includes('paint');
-        const block = (index, content_block, deltas) => event('content_block_start', { index, content_block }) +
+        const about = (word) => last.type === 'text' && last.text.includes(word);
+        const block = (index, content_block, deltas = []) => event('content_block_start', { index, content_block }) +
             deltas.map((delta) => event('content_block_delta', { index, delta })).join('') + event('content_block_stop', { index });
+        const thought = (index) => block(index, { type: 'thinking', thinking: '', signature: '' },
+            [{ type: 'thinking_delta', thinking }, { type: 'signature_delta', signature }]);
+        const text = (index, pieces) => block(index, { type: 'text', text: '' },
+            pieces.map((piece) => ({ type: 'text_delta', text: piece })));
+        const id = `srvtoolu_${this.signed.size}`;
+        let blocks;
+        let reason = 'end_turn';
+        this.paused = undefined;
+        if (goesOn) {
+            blocks = block(0, { type: 'web_search_tool_result', tool_use_id: last.id, content: [] }) + thought(1) + text(2, ['Found', ' it.']);
+        } else if (about('forbidden')) {
+            blocks = thought(0) + text(1, ['I could']);
+            reason = 'refusal';
+            this.withdrawn.push('I could', last.text);
+        } else if (about('search')) {
+            const search = { type: 'server_tool_use', id, name: 'web_search', input: {} };
+            blocks = thought(0) + block(1, search);
+            reason = 'pause_turn';
+            this.paused = JSON.stringify([{ type: 'thinking', thinking, signature }, search]);
+        } else if (body.tools && about('paint')) {
+            blocks = thought(0) + block(1, { type: 'tool_use', id: `toolu_${this.signed.size}`, name: body.tools[0].name, input: {} },
+                ['', '{"col', 'or": "blue"}'].map((partial_json) => ({ type: 'input_json_delta', partial_json })));
+            reason = 'tool_use';
+        } else {
+            blocks = thought(0) + text(1, ['It is ', 'done.']);
+        }
         return event('message_start', {
             message: { id: 'msg_1', type: 'message', role: 'assistant', content: [], stop_reason: null,
                 usage: { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 1 } },
-        }) + event('ping') +
-            block(0, { type: 'thinking', thinking: '', signature: '' },
-                [{ type: 'thinking_delta', thinking }, { type: 'signature_delta', signature }]) +
-            (calls
-                ? block(1, { type: 'tool_use', id: `toolu_${this.signed.size}`, name: body.tools[0].name, input: {} },
-                    ['', '{"col', 'or": "blue"}'].map((partial_json) => ({ type: 'input_json_delta', partial_json })))
-                : block(1, { type: 'text', text: '' },
-                    ['It is ', 'done.'].map((text) => ({ type: 'text_delta', text })))) +
-            event('message_delta', { delta: { stop_reason: calls ? 'tool_use' : 'end_turn' }, usage: { output_tokens: 20 } }) +
-            event('message_stop');
+        }) + event('ping') + blocks +
+            event('message_delta', { delta: { stop_reason: reason }, usage: { output_tokens: 20 } }) + event('message_stop');
     }
 }

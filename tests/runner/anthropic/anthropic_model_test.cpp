@@ -20,6 +20,8 @@
 namespace agui::runner {
 namespace {
 
+using test::block_start;
+using test::block_stop;
 using test::call_block;
 using test::end_events;
 using test::event;
@@ -169,6 +171,40 @@ TEST_F(AnthropicModel, WhoseAnswerWasCutGetsNoThoughtsOfItBack) {
     EXPECT_THAT(requests.at(0).body, Not(HasSubstr("c2ln")));
 }
 
+TEST_F(AnthropicModel, GoesOnFromItsPausedAnswer) {
+    const std::string paused =
+        message_start() + thinking_block(0, "Hm.", "c2ln") + text_block(1, "Let me search.") +
+        block_start(2, R"({"type":"server_tool_use","id":"s","name":"web_search","input":{}})") +
+        block_stop(2) + end_events("pause_turn");
+    const std::string found =
+        message_start() +
+        block_start(0, R"({"type":"web_search_tool_result","tool_use_id":"s","content":[]})") +
+        block_stop(0) + text_block(1, "Found.") + end_events("end_turn");
+    anthropic_model_settings settings;
+    settings.dialect.cache = anthropic_cache::off;
+    const chat_result answered = chat(answering({paused, found}, settings), {user("Hi")});
+
+    ASSERT_TRUE(answered) << answered.error().text();
+    EXPECT_EQ(answered->totals.usage_total().input_tokens, 218);
+    ASSERT_EQ(requests.size(), 2U);
+    const std::string so_far =
+        R"({"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},)"
+        R"({"type":"text","text":"Let me search."},)"
+        R"({"type":"server_tool_use","id":"s","name":"web_search","input":{}})";
+    EXPECT_THAT(requests[1].body, ::testing::EndsWith(so_far + "]}]}"));
+
+    std::vector<session::message> messages = answered->messages;
+    messages.push_back(user("Thanks"));
+    (void)chat(answering({done}, settings), messages);
+    EXPECT_THAT(
+        requests.at(2).body,
+        HasSubstr(
+            so_far + R"(,{"type":"web_search_tool_result","tool_use_id":"s","content":[]},)" +
+            R"({"type":"text","text":"Found."}]})"
+        )
+    );
+}
+
 TEST_F(AnthropicModel, GetsNothingOfAnAnswerBackThatItRefused) {
     const std::string refused = message_start() + thinking_block(0, "Hm.", "c2ln") +
                                 text_block(1, "I could") + end_events("refusal");
@@ -253,6 +289,7 @@ TEST_F(AnthropicModel, RefusesWhatItCannotBeAskedWith) {
 TEST_F(AnthropicModel, IsNeverRefusedByAStrictServer) {
     std::size_t requests_made = 0;
     std::size_t thoughts = 0;
+    std::size_t pauses = 0;
     std::size_t repeated = 0;
     std::size_t all = 0;
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
@@ -277,11 +314,13 @@ TEST_F(AnthropicModel, IsNeverRefusedByAStrictServer) {
         ASSERT_TRUE(server.refusals.empty()) << server.refusals.front();
         requests_made += server.requests;
         thoughts += server.thoughts;
+        pauses += server.pauses;
         repeated += server.repeated;
         all += server.all_former;
     }
     EXPECT_GT(requests_made, 5000U);
     EXPECT_GT(thoughts, 10'000U);
+    EXPECT_GT(pauses, 500U);
     EXPECT_EQ(repeated, all);
 }
 

@@ -441,6 +441,59 @@ TEST_F(AnthropicRequest, SendsNoUnsignedThoughts) {
     );
 }
 
+TEST_F(AnthropicRequest, EndsWithAPausedAnswerAndContinuesIt) {
+    const auto pause = [](message value) {
+        auto origin = std::make_shared<session::turn_origin>(*value.origin);
+        origin->end = session::turn_end::paused;
+        value.origin = std::move(origin);
+        return value;
+    };
+    const std::string asked = R"([{"role":"user","content":[{"type":"text","text":"u"}]},)";
+    const std::string paused =
+        R"({"role":"assistant","content":[{"type":"text","text":"Look."},)"
+        R"({"type":"server_tool_use","id":"s","name":"web_search","input":{}},)"
+        R"({"type":"thinking","thinking":"","signature":"c2ln"})";
+    messages = {
+        text_message(role::user, "u"),
+        pause(answer(
+            "Look.", "",
+            R"([{"is":"text","bytes":5},{"is":"other","members":{"type":"server_tool_use",)"
+            R"("id":"s","name":"web_search","input":{}}},)"
+            R"({"is":"thinking","members":{"signature":"c2ln"}}])"
+        ))
+    };
+    EXPECT_EQ(member("messages"), asked + paused + "]}]");
+
+    messages.push_back(answer(
+        "Found.", "",
+        R"([{"is":"other","members":{"type":"web_search_tool_result","tool_use_id":"s"}},)"
+        R"({"is":"text","bytes":6}])"
+    ));
+    messages.push_back(text_message(role::user, "v"));
+    EXPECT_EQ(
+        member("messages"), asked + paused +
+                                R"(,{"type":"web_search_tool_result","tool_use_id":"s"},)"
+                                R"({"type":"text","text":"Found."}]},)"
+                                R"({"role":"user","content":[{"type":"text","text":"v"}]}])"
+    );
+
+    // A call of the server's own tool that has no result would be refused.
+    messages[2] = text_message(role::assistant, "Of another model.");
+    EXPECT_EQ(
+        member("messages"),
+        asked + R"({"role":"assistant","content":[{"type":"text","text":"Look."}]},)"
+                R"j({"role":"user","content":[{"type":"text","text":"(Continue.)"}]},)j"
+                R"({"role":"assistant","content":[{"type":"text","text":"Of another model."}]},)"
+                R"({"role":"user","content":[{"type":"text","text":"v"}]}])"
+    );
+    messages.erase(messages.begin() + 2);
+    EXPECT_EQ(
+        member("messages"),
+        asked + R"({"role":"assistant","content":[{"type":"text","text":"Look."}]},)"
+                R"({"role":"user","content":[{"type":"text","text":"v"}]}])"
+    );
+}
+
 TEST_F(AnthropicRequest, OffersItsTools) {
     tools.push_back({"f", "Does.", json::parse(R"({"properties":{"a":{"type":"string"}}})")});
     tools.push_back({"g", "", {}});

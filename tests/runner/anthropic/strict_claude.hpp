@@ -22,8 +22,9 @@ namespace agui::test {
 
 /// A server that answers at random, in the order of a seed, and refuses what Claude refuses: roles
 /// out of order, empty texts, results that are missing or not at the front, thoughts that were
-/// changed or moved, or whose conversation before them was changed. It also refuses a history that
-/// lacks a block of its answers.
+/// changed or moved, or whose conversation before them was changed, a history that ends with an
+/// answer or does not end with a paused one. It also refuses a history that lacks a block of its
+/// answers.
 class strict_claude {
 public:
     explicit strict_claude(std::uint64_t seed) : state_(seed * 2 + 1) {}
@@ -47,13 +48,16 @@ public:
         all_former += former_.size();
         former_ = begin;
         runner::scripted_answer made;
-        made.body = make_answer(prefix_of(body, body.at("messages").as_array().size()));
+        // The thoughts after a pause belong to the message in front of which they stand.
+        const std::size_t count = body.at("messages").as_array().size();
+        made.body = make_answer(prefix_of(body, paused_ ? count - 1 : count));
         return made;
     }
 
     std::vector<std::string> refusals;
     std::size_t requests = 0;
     std::size_t thoughts = 0;   ///< That came back.
+    std::size_t pauses = 0;     ///< After which it went on.
     std::size_t repeated = 0;   ///< Bytes of requests that repeat the former one.
     std::size_t all_former = 0; ///< Bytes of the former requests.
 
@@ -152,8 +156,9 @@ private:
                 }
             }
         }
-        if (last != "user") {
-            return "the last message is not the user's";
+        if (last != (paused_ ? "assistant" : "user")) {
+            return paused_ ? "a tool of the server without its result"
+                           : "the last message is not the user's";
         }
         return answers == answers_.size() ? "" : "an answer is missing";
     }
@@ -180,9 +185,17 @@ private:
         std::string events = message_start();
         boost::json::array blocks;
         bool calls = false;
+        const bool goes_on = std::exchange(paused_, false);
+        int index = -1;
+        if (goes_on) {
+            ++pauses;
+            ++index;
+            events += block_start(index, search_result()) + block_stop(index);
+            blocks.push_back(boost::json::parse(search_result()));
+        }
         const std::uint64_t count = below(7);
         for (std::uint64_t at = 0; at < count; ++at) {
-            const int index = static_cast<int>(at);
+            ++index;
             const std::string number = std::to_string(++made_);
             switch (below(6)) {
             case 0: // Thoughts that are shown.
@@ -229,17 +242,37 @@ private:
                 );
             }
         }
-        if (count == 0 || (!calls && blocks.empty())) {
+        if (!calls && below(6) == 0) {
+            ++index;
+            events += block_start(index, search()) + block_stop(index);
+            blocks.push_back(boost::json::parse(search()));
+            paused_ = true;
+            return events + remember(std::move(blocks), prefix, goes_on) + end_events("pause_turn");
+        }
+        if (goes_on) {
+            events += text_block(++index, "On.");
+            blocks.push_back({{"type", "text"}, {"text", "On."}});
+        } else if (count == 0 || (!calls && blocks.empty())) {
             return message_start() + text_block(0, "Empty.") +
-                   remember({{{"type", "text"}, {"text", "Empty."}}}, prefix) +
+                   remember({{{"type", "text"}, {"text", "Empty."}}}, prefix, false) +
                    end_events("end_turn");
         }
-        return events + remember(std::move(blocks), prefix) +
+        return events + remember(std::move(blocks), prefix, goes_on) +
                end_events(calls ? "tool_use" : "end_turn");
     }
 
-    /// Returns nothing, so that it can stand in a sum.
-    std::string remember(boost::json::array blocks, const std::string& prefix) {
+    [[nodiscard]] std::string search() const {
+        return R"({"type":"server_tool_use","id":"srvtoolu_)" + std::to_string(pauses) +
+               R"(","name":"web_search","input":{}})";
+    }
+    /// Of the last search, before which one pause less was counted.
+    [[nodiscard]] std::string search_result() const {
+        return R"({"type":"web_search_tool_result","tool_use_id":"srvtoolu_)" +
+               std::to_string(pauses - 1) + R"(","content":[]})";
+    }
+
+    /// `goes_on` from the former answer. Returns nothing, so that it can stand in a sum.
+    std::string remember(boost::json::array blocks, const std::string& prefix, bool goes_on) {
         for (const boost::json::value& each : blocks) {
             if (is_thought(each)) {
                 thoughts_[boost::json::serialize(each)] = prefix;
@@ -248,7 +281,11 @@ private:
         while (!blocks.empty() && is_thought(blocks.back())) {
             blocks.pop_back();
         }
-        if (!blocks.empty()) {
+        if (goes_on) {
+            for (const boost::json::value& each : blocks) {
+                answers_.back().push_back(each);
+            }
+        } else if (!blocks.empty()) {
             answers_.push_back(std::move(blocks));
         }
         return {};
@@ -256,6 +293,7 @@ private:
 
     std::uint64_t state_;
     std::uint64_t made_ = 0;
+    bool paused_ = false; ///< The last answer is a pause.
     std::string former_;
     std::vector<boost::json::array> answers_;
     std::map<std::string, std::string> thoughts_; ///< Their conversations.

@@ -297,6 +297,16 @@ TEST_F(RequestHooks, ACutTextMayBeContinued) {
     );
 }
 
+TEST_F(RequestHooks, AModelThatPausedGoesOn) {
+    model.turns = {says("Half a", finish_reason::pause), says(" sentence")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.histories.size(), 2U);
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant Half a", "assistant  sentence"));
+}
+
 TEST_F(RequestHooks, ARequestBesideServerCallsIsMadeOnceAfterThem) {
     follow_once([](after_request& request) {
         request.append_and_request(message_of(role::user, "And then?"));

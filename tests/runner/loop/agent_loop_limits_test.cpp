@@ -259,6 +259,68 @@ TEST_F(AgentLoop, TheCallsOfATurnAreLimited) {
     EXPECT_EQ(sink.end.used.calls, 3U);
 }
 
+scripted_turn pauses(std::string text) {
+    return {[=](model_sink& out) -> model_outcome {
+        out.on_text(text);
+        out.on_turn_data("blocks", boost::json::object{{"opaque", text}});
+        model_answer answer;
+        answer.reason = finish_reason::pause;
+        answer.usage.emplace();
+        answer.usage->output_tokens = 5;
+        return answer;
+    }};
+}
+
+TEST_F(AgentLoop, AModelThatPausedGoesOnFromItsAnswer) {
+    model.provider_name = "main";
+    model.turns = {pauses("Half"), pauses(" and"), says(" whole")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(
+        sink.steps, (std::vector<std::string>{
+                        "text Half", "turn ended", "commit", "text  and", "turn ended", "commit",
+                        "text  whole", "turn ended", "finish"
+                    })
+    );
+    ASSERT_EQ(model.histories.size(), 3U);
+    ASSERT_EQ(model.histories[2].size(), 3U);
+    const session::message& last = model.histories[2].back();
+    EXPECT_EQ(session::text_of(last.content), " and");
+    ASSERT_TRUE(last.origin);
+    EXPECT_EQ(last.origin->end, session::turn_end::paused);
+    EXPECT_TRUE(last.origin->data.contains("blocks"));
+    ASSERT_EQ(sink.end.usage.size(), 1U);
+    EXPECT_EQ(sink.end.usage[0].output_tokens, 10);
+    const auto& final_origin = stored().nodes.back().message.origin;
+    EXPECT_TRUE(final_origin && final_origin->provider == "main") << "it is a part of that turn";
+}
+
+TEST_F(AgentLoop, AModelThatOnlyPausesIsStopped) {
+    model.provider_name = "main";
+    for (std::uint32_t i = 0; i <= pauses_max; ++i) {
+        model.turns.push_back(pauses("Still"));
+    }
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    EXPECT_EQ(sink.end.about.detail, "pauses_max is exceeded");
+    EXPECT_EQ(sink.finishes, 1);
+    EXPECT_EQ(stored().nodes.size(), 1U + pauses_max + 1U) << "what was shown is stored";
+}
+
+TEST_F(AgentLoop, APauseCountsAsARound) {
+    request.agent.max_rounds = 1;
+    model.turns = {pauses("Half"), pauses("More")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    EXPECT_EQ(sink.end.about.detail, "max_rounds is exceeded");
+}
+
 // What a turn has cost is stored with it: the follow-up run of a hand-off begins with it.
 TEST_F(AgentLoop, TheTokensOfATurnAreLimited) {
     model.provider_name = "main";

@@ -48,6 +48,9 @@ public:
         stored.push_back(std::move(made));
     }
 
+    /// The beginning of the last request.
+    [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+
     data_owner owner{.provider = "main", .model = "m", .account = "a"};
     std::string instructions = "Be brief.";
     std::vector<tool_definition> tools = {{"paint", "", {}}};
@@ -84,6 +87,33 @@ protected:
 
     talk said;
 };
+
+TEST(BoundDataOfAPause, IsAllThatTheAnswerHas) {
+    talk said;
+    message paused = test::assistant("a1", "");
+    turn_origin origin;
+    origin.provider = said.owner.provider;
+    origin.model = said.owner.model;
+    origin.account = said.owner.account;
+    origin.data = {{"blocks", boost::json::array{"signed"}}};
+    origin.end = session::turn_end::paused;
+    const auto pause = [&](std::string prefix) {
+        origin.prefix = std::move(prefix);
+        paused.origin = std::make_shared<const turn_origin>(origin);
+        said.stored = {
+            test::user("u1", "Hi"), test::other(session::role::reasoning, "r1", "Hm"), paused
+        };
+    };
+    (void)said.ask({test::user("u1", "Hi")});
+
+    pause(said.prefix());
+    EXPECT_EQ(said.ask().size(), 3U);
+    said.owner.provider = "another";
+    EXPECT_EQ(said.ask().size(), 1U);
+    said.owner.provider = "main";
+    pause("0.0");
+    EXPECT_EQ(said.ask({test::user("u2", "And?")}).size(), 2U);
+}
 
 TEST_F(BoundData, GoesBackWhileTheBeginningStands) {
     EXPECT_EQ(first(), "all");

@@ -42,6 +42,8 @@ inline std::string describe(const runner::model_outcome& outcome) {
         return "length";
     case runner::finish_reason::content_filter:
         return "content_filter";
+    case runner::finish_reason::pause:
+        return "pause";
     case runner::finish_reason::refusal:
         return "refusal";
     }

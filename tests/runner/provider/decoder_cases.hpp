@@ -60,6 +60,9 @@ inline std::string describe_answer(const runner::model_outcome& outcome) {
     case runner::finish_reason::content_filter:
         text = "content_filter";
         break;
+    case runner::finish_reason::pause:
+        text = "pause";
+        break;
     case runner::finish_reason::refusal:
         text = "refusal";
         break;

@@ -242,7 +242,6 @@ message answer_with_origin() {
     );
     origin.data = {{"reasoning", "reasoning_content"}};
     origin.tokens = 1234;
-    origin.end = turn_end::refused;
     message answer;
     answer.id = "m1";
     answer.role = role::assistant;
@@ -263,6 +262,20 @@ TEST(MessageJson, KeepsTheOriginOfAnAnswerInTheStore) {
     EXPECT_EQ(*read, answer);
     ASSERT_TRUE(read->origin);
     EXPECT_EQ(*read->origin, *answer.origin);
+}
+
+TEST(MessageJson, KeepsHowAnAnswerEndedInTheStore) {
+    for (const turn_end end : {turn_end::complete, turn_end::paused, turn_end::refused}) {
+        message answer = answer_with_origin();
+        turn_origin origin = *answer.origin;
+        origin.end = end;
+        answer.origin = std::make_shared<const turn_origin>(origin);
+
+        const result<message> read = message_from_stored_json(to_stored_json(answer));
+
+        ASSERT_TRUE(read && read->origin);
+        EXPECT_EQ(read->origin->end, end);
+    }
 }
 
 TEST(MessageJson, ShowsTheOriginToNobody) {

@@ -66,6 +66,19 @@ TEST(HistoryRepair, AnAnswerOfWhiteSpaceIsLeftOutUnlessItCalls) {
     );
 }
 
+TEST(HistoryRepair, APausedAnswerIsKeptWithoutText) {
+    message paused = assistant("a1", "");
+    turn_origin origin;
+    origin.end = turn_end::paused;
+    paused.origin = std::make_shared<const turn_origin>(std::move(origin));
+
+    EXPECT_EQ(repaired({user("u1", "Hi"), paused}), (lines{"user u1: Hi", "assistant a1: "}));
+    EXPECT_EQ(
+        repaired({paused, assistant("a2", "", {call("c1", "paint", "{}")}), answer("c1", "done")}),
+        (lines{"assistant a1: ", "assistant a2:  [c1 paint({})]", "tool c1: done"})
+    );
+}
+
 TEST(HistoryRepair, AModelGetsItsOwnFormOfAResult) {
     message result = answer("c1", "a chart for people");
     result.for_model = std::make_shared<const content>("42");
