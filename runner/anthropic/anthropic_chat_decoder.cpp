@@ -64,11 +64,13 @@ void anthropic_decoder::event(std::string_view type, const json::object& value, 
         ++chunks_;
         if (const json::object* const message = object_in(value, "message")) {
             usage_.add(object_in(*message, "usage"));
+            note_transformations(*message);
         }
     } else if (type == "message_delta") {
         answered_ = true;
         ++chunks_;
         usage_.add(object_in(value, "usage"));
+        note_transformations(value);
         if (const json::object* const delta = object_in(value, "delta")) {
             end_with(*delta);
         }
@@ -96,8 +98,25 @@ void anthropic_decoder::whole_message(const json::object& message, bool torn) {
         }
     }
     usage_.add(object_in(message, "usage"));
+    note_transformations(message);
     end_with(message);
     stopped_ = true;
+}
+
+/// The list comes at the start, at the end, or twice: the longest counts.
+void anthropic_decoder::note_transformations(const json::object& value) {
+    const json::array* const list = array_in(value, "input_transformations");
+    if (list == nullptr || list->size() <= invalid_blocks_) {
+        return;
+    }
+    invalid_blocks_ = list->size();
+    invalid_block_.clear();
+    if (const json::object* const first = list->front().if_object()) {
+        for (const std::string_view name : {"path", "type", "reason"}) {
+            const std::string_view text = string_in(*first, name).substr(0, noise_bytes_max);
+            invalid_block_.append(invalid_block_.empty() ? "" : " ").append(to_utf8(text));
+        }
+    }
 }
 
 void anthropic_decoder::end_with(const json::object& delta) {

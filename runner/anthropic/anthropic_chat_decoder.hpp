@@ -43,6 +43,7 @@ private:
     void event(std::string_view type, const boost::json::object& value, bool torn);
     void whole_message(const boost::json::object& message, bool torn);
     void end_with(const boost::json::object& delta);
+    void note_transformations(const boost::json::object& value);
     void report(const boost::json::object& value);
 
     anthropic_block_reader blocks_;

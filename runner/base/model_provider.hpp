@@ -10,6 +10,7 @@
 #include <boost/system/result.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -132,6 +133,10 @@ struct model_answer {
     std::optional<token_usage> usage;
     /// The server's finish reason if it is unknown, without keys. Logged at debug level.
     std::string unknown_reason = {};
+    /// Number of blocks of opaque data in the request that the server did not take as valid there,
+    /// and its words about the first one, without keys. Logged at debug level.
+    std::size_t invalid_blocks = 0;
+    std::string invalid_block = {};
 };
 
 /// Why there is no complete answer. The sink keeps everything that was delivered to it.

@@ -378,6 +378,13 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
         );
         log_upstream(answer.unknown_reason);
     }
+    if (answer.invalid_blocks > 0) {
+        run_.services.log.log(
+            log_level::warning, "thoughts that a model got back were not valid in the request",
+            {{"run", run_.request.run_id}, {"blocks", std::to_string(answer.invalid_blocks)}}
+        );
+        log_upstream(answer.invalid_block);
+    }
     switch (answer.reason) {
     case finish_reason::length:
         return turn_->last_is_call() ? stop_reason::truncated : stop_reason::max_output_tokens;

@@ -309,6 +309,7 @@ model_outcome model_server::outcome_of(
         return completed(outcome.error(), response);
     }
     outcome->unknown_reason = secrets_.cut(outcome->unknown_reason, unknown_reason_bytes_max);
+    outcome->invalid_block = secrets_.cut(outcome->invalid_block, unknown_reason_bytes_max);
     return outcome;
 }
 

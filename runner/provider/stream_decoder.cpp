@@ -71,7 +71,11 @@ model_outcome stream_decoder::finish() {
         };
     }
     return model_answer{
-        .reason = *reason_, .usage = take_usage(), .unknown_reason = std::move(unknown_reason_)
+        .reason = *reason_,
+        .usage = take_usage(),
+        .unknown_reason = std::move(unknown_reason_),
+        .invalid_blocks = invalid_blocks_,
+        .invalid_block = std::move(invalid_block_)
     };
 }
 

@@ -89,6 +89,8 @@ protected:
     bool done_ = false;     ///< `[DONE]` ended it; large parts from before may still be read.
     std::optional<finish_reason> reason_;
     std::string unknown_reason_;
+    std::size_t invalid_blocks_ = 0; ///< See model_answer.
+    std::string invalid_block_;
     std::unique_ptr<model_failure> failure_; ///< Allocated separately: a stream seldom has one.
 
     /// Kept length of a text that is not of the dialect: enough to recognize it.

@@ -511,6 +511,28 @@ TEST(AnthropicDecoder, HasNoUsageIfTheServerDoesNotCount) {
     EXPECT_FALSE(answer->usage);
 }
 
+TEST(AnthropicDecoder, CountsTheBlocksOfTheRequestThatTheServerLeftOut) {
+    const std::string list =
+        R"("input_transformations":[{"type":"thinking_dropped","path":"messages.1.content.0",)"
+        R"("reason":"prefix_binding_mismatch"},{"type":"of a later version"}])";
+    const std::string begin =
+        event("message_start", R"("message":{"content":[],)" + list + "}") + text_block(0, "a");
+    const std::string end =
+        event("message_delta", R"("delta":{"stop_reason":"end_turn"},)" + list) + message_stop;
+
+    for (const std::string& body :
+         {begin + end_events("end_turn"), begin + end, message_start() + text_block(0, "a") + end
+         }) {
+        const model_outcome answer = outcome_of(body);
+        ASSERT_TRUE(answer);
+        EXPECT_EQ(answer->invalid_blocks, 2U);
+        EXPECT_EQ(
+            answer->invalid_block, "messages.1.content.0 thinking_dropped prefix_binding_mismatch"
+        );
+    }
+    EXPECT_EQ(outcome_of(plain)->invalid_blocks, 0U);
+}
+
 TEST(AnthropicDecoder, PingsCountOnlyWhileAThoughtIsNotShown) {
     turn_data_sink sink;
     anthropic_decoder decoder(sink, "m", "p");

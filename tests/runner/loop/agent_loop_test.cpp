@@ -72,6 +72,27 @@ TEST_F(AgentLoop, AnUnknownFinishReasonIsLoggedWithItsNameAtDebugOnly) {
     );
 }
 
+TEST_F(AgentLoop, ThoughtsThatTheServerDidNotTakeAreLoggedByTheirNumber) {
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_text("Hi");
+        model_answer answer;
+        answer.invalid_blocks = 2;
+        answer.invalid_block = "messages.1.content.0";
+        return answer;
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::ElementsAre(
+            "warning thoughts that a model got back were not valid in the request run=r1 blocks=2",
+            "debug text from the model server run=r1 upstream=messages.1.content.0"
+        )
+    );
+}
+
 TEST_F(AgentLoop, MapsACallIdOfAnEarlierTurnToANewOne) {
     session::changes earlier;
     earlier.calls.push_back(
