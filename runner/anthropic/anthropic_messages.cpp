@@ -105,7 +105,7 @@ private:
     bool first_block_ = true;              ///< Of the message that is open.
     bool pauses_ = false;                  ///< The last answer is a pause from which it goes on.
     std::string thoughts_;                 ///< Reasoning of the next answer.
-    std::vector<std::string> held_system_; ///< System text that waits for a message of the user.
+    std::vector<std::string> held_system_; ///< System text that waits for its place.
     std::optional<answer_blocks> record_;  ///< Of the answer that is being written.
     /// Ends of the last block so far that can be marked for the cache, and of the last one before
     /// the latest user turn; nullopt if there is none.
@@ -133,7 +133,9 @@ void conversation_writer::write() {
                 stable_end_ = last_end_;
             }
             user(each);
-            write_held_system();
+            if (!takes_system_) {
+                write_held_system();
+            }
             break;
         case role::assistant:
             assistant(each, is_continued(all, at));
@@ -221,10 +223,11 @@ void conversation_writer::text_block(std::string_view text) {
     end_block();
 }
 
-/// The server takes such a message only after one of the user.
+/// The server takes such a message only after one of the user, and before an answer or as the last
+/// message.
 void conversation_writer::later_system(const message& value) {
     std::string text = session::text_of(value.content);
-    if (role_ == "assistant" || !held_system_.empty()) {
+    if (takes_system_ || role_ == "assistant" || !held_system_.empty()) {
         held_system_.push_back(std::move(text));
     } else {
         system_message(text);
@@ -308,6 +311,8 @@ void conversation_writer::assistant(const message& value, bool continued) {
     if (role_ == "assistant" && !value.by_plugin && !continues) {
         open("user");
         text_block(continue_text);
+    }
+    if (role_ != "assistant") {
         write_held_system();
     }
     open("assistant");

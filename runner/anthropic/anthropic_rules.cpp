@@ -66,8 +66,9 @@ int take_number(std::string_view& rest) noexcept {
 }
 
 /// True for claude-FAMILY-MAJOR-MINOR from 4.8 on, the first one with system messages in the middle
-/// of a conversation. Names before version 4 have the family last.
+/// of a conversation, except Sonnet 5. Names before version 4 have the family last.
 bool takes_system_messages(std::string_view name) noexcept {
+    const bool is_sonnet = name.starts_with("claude-sonnet-");
     for (int dashes = 0; dashes < 2; ++dashes) {
         const std::size_t dash = name.find('-');
         if (dash == std::string_view::npos || (name.front() >= '0' && name.front() <= '9')) {
@@ -77,6 +78,9 @@ bool takes_system_messages(std::string_view name) noexcept {
     }
     const int major = take_number(name);
     const int minor = take_number(name);
+    if (is_sonnet && major == 5 && minor < 5) {
+        return false;
+    }
     return major > 4 || (major == 4 && minor >= 8);
 }
 

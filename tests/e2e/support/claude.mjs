@@ -65,7 +65,9 @@ export class Claude {
         if (this.withdrawn.some((text) => all.includes(text))) return 'a text that was refused';
         let open = [];
         for (const [index, { role, content }] of body.messages.entries()) {
-            if (role !== (index % 2 === 0 ? 'user' : 'assistant')) return `messages.${index}: role ${role}`;
+            const former = body.messages[index - 1]?.role ?? 'assistant';
+            const follows = { user: ['assistant'], system: ['user'], assistant: ['user', 'system'] }[role];
+            if (!follows?.includes(former)) return `messages.${index}: role ${role}`;
             const results = content.filter((block) => block.type === 'tool_result');
             if (results.length !== open.length || results.some((block, at) => content[at] !== block || block.tool_use_id !== open[at])) {
                 return `messages.${index}: results of ${open}`;

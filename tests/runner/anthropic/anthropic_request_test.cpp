@@ -371,6 +371,33 @@ TEST_F(AnthropicRequest, SendsSystemTextWhereTheModelTakesIt) {
     );
 }
 
+TEST_F(AnthropicRequest, PutsSystemTextBeforeAnAnswerOrAtTheEnd) {
+    const std::string asked =
+        R"([{"role":"user","content":[{"type":"text","text":"u"},{"type":"text","text":"v"}]},)"
+        R"({"role":"system","content":[{"type":"text","text":"s"}]})";
+    messages = {
+        text_message(role::user, "u"), text_message(role::system, "s"),
+        text_message(role::user, "v")
+    };
+
+    EXPECT_EQ(member("messages"), asked + "]");
+    messages.push_back(calling("", {{"c", "f", "{}", {}, {}}}));
+    messages.push_back(text_message(role::system, "t"));
+    messages.push_back(tool_message("c", "r"));
+    const std::string called =
+        R"(,{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},)"
+        R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]},)"
+        R"({"role":"system","content":[{"type":"text","text":"t"}]})";
+    EXPECT_EQ(member("messages"), asked + called + "]");
+    messages.push_back(text_message(role::assistant, "a"));
+    messages.push_back(text_message(role::user, "w"));
+    EXPECT_EQ(
+        member("messages"), asked + called +
+                                R"(,{"role":"assistant","content":[{"type":"text","text":"a"}]},)"
+                                R"({"role":"user","content":[{"type":"text","text":"w"}]}])"
+    );
+}
+
 constexpr std::string_view recorded =
     R"([{"is":"thinking","bytes":3,"members":{"signature":"c2ln+/=","v":1}},)"
     R"({"is":"text","bytes":5},{"is":"call"},{"is":"thinking","members":{"signature":"s2"}},)"
@@ -679,6 +706,12 @@ TEST_F(AnthropicRequest, OfALongerConversationBeginsWithTheFormerOne) {
         request.parameters.model = random.below(2) == 0 ? "claude-opus-5-5" : "claude-opus-4-5";
         messages.clear();
         std::string former;
+        bool is_answered = false;
+        // Without an answer, a system message moves behind the next text of the user.
+        const auto may_move = [&] {
+            const std::size_t at = former.rfind(R"("role":"system")");
+            return !is_answered && at != std::string::npos && at > former.rfind(R"("role":"user")");
+        };
         const auto check = [&] {
             const std::string body = write();
             ASSERT_TRUE(body.ends_with(end_of_body));
@@ -687,6 +720,9 @@ TEST_F(AnthropicRequest, OfALongerConversationBeginsWithTheFormerOne) {
             ++grown;
         };
         for (int turn = 0; turn < 12; ++turn) {
+            if (may_move()) {
+                former.clear();
+            }
             if (random.below(4) == 0) {
                 messages.push_back(text_message(role::system, random.below(3) == 0 ? "" : "s"));
             }
@@ -716,9 +752,10 @@ TEST_F(AnthropicRequest, OfALongerConversationBeginsWithTheFormerOne) {
                 messages.push_back(tool_message(id, random.below(3) == 0 ? "" : "r"));
                 check();
             }
+            is_answered = false;
             if (random.below(6) > 0) {
-                messages.push_back(text_message(role::assistant, random.below(6) == 0 ? "\n" : "a")
-                );
+                is_answered = random.below(6) > 0;
+                messages.push_back(text_message(role::assistant, is_answered ? "a" : "\n"));
             }
         }
     }

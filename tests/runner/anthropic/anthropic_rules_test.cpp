@@ -40,7 +40,8 @@ TEST(AnthropicRules, KnowSinceWhichVersionSystemTextMayComeLater) {
     }
     for (const std::string model :
          {"claude-opus-4-7", "claude-sonnet-4-5-20250929", "claude-opus-4-20250514",
-          "claude-3-5-haiku-20241022", "claude-mythos-preview", "claude-", "qwen3", ""}) {
+          "claude-sonnet-5", "claude-sonnet-5-20260401", "claude-3-5-haiku-20241022",
+          "claude-mythos-preview", "claude-", "qwen3", ""}) {
         EXPECT_FALSE(anthropic_rules_of(model).system_messages) << model;
     }
 }
