@@ -125,7 +125,9 @@ find_break(const request_parts& before, const request_parts& now, const break_ca
         found = {causes.plugin_settings ? "plugin" : "tools", element("tools", *tool)};
     } else if (const auto message = first_other(before.messages, now.messages)) {
         found = {"unknown", element("messages", *message)};
-        if (causes.plugin) {
+        if (causes.refused) {
+            found.reason = "refused";
+        } else if (causes.plugin) {
             found.reason = "plugin";
         } else if (causes.window) {
             found.reason = "window";
@@ -154,13 +156,12 @@ std::optional<session::node_index> prefix_watch::last_tip(const session::thread_
     return place->second->last->tip;
 }
 
-std::optional<prefix_break> prefix_watch::add(
-    const session::thread_key& thread, request_parts now, const break_causes& causes
-) {
+std::optional<prefix_break>
+prefix_watch::add(const session::thread_key& thread, request_parts now, break_causes causes) {
     const std::lock_guard lock(mutex_);
     const auto [place, is_new] = places_.try_emplace(thread, entries_.end());
     if (is_new) {
-        entries_.push_front({&place->first, std::nullopt, std::nullopt});
+        entries_.emplace_front().thread = &place->first;
     } else {
         entries_.splice(entries_.begin(), entries_, place->second);
     }
@@ -169,6 +170,7 @@ std::optional<prefix_break> prefix_watch::add(
     hashes_ -= is_new ? 0 : hashes_of(kept);
     kept.before = std::exchange(kept.last, std::move(now));
     hashes_ += hashes_of(kept);
+    causes.refused = std::exchange(kept.refused, false);
     std::optional<prefix_break> found;
     if (kept.before) {
         found = find_break(*kept.before, *kept.last, causes);
@@ -186,6 +188,7 @@ void prefix_watch::refused(const session::thread_key& thread) {
     entry& kept = *place->second;
     hashes_ -= hashes_of(kept);
     kept.last = std::exchange(kept.before, std::nullopt);
+    kept.refused = true;
     hashes_ += hashes_of(kept);
 }
 

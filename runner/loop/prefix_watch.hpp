@@ -35,12 +35,13 @@ struct break_causes {
     bool plugin = false;          ///< A plugin may have changed the messages.
     bool plugin_settings = false; ///< A plugin has changed instructions or tools.
     bool window = false;          ///< A window may leave messages out.
+    bool refused = false;         ///< The thread's last request was refused for its content.
 };
 
 /// Where a request does not begin with the one before.
 struct prefix_break {
-    /// "model", "agent", "edit", "plugin", "instructions", "tools", "window", or "unknown", which
-    /// is a defect.
+    /// "model", "agent", "edit", "refused", "plugin", "instructions", "tools", "window", or
+    /// "unknown", which is a defect.
     std::string_view reason;
     std::string element; ///< "model", "system", "tools[2]", "messages[7]": the first that differs.
 };
@@ -62,17 +63,19 @@ public:
     /// The tip of the thread's last request; nullopt if there is none.
     [[nodiscard]] std::optional<session::node_index> last_tip(const session::thread_key& thread
     ) const;
-    /// Keeps a request that is about to be sent. Returns the break, if it is one.
+    /// Keeps a request that is about to be sent. Returns the break, if it is one. The watch itself
+    /// knows break_causes::refused.
     [[nodiscard]] std::optional<prefix_break>
-    add(const session::thread_key& thread, request_parts now, const break_causes& causes);
+    add(const session::thread_key& thread, request_parts now, break_causes causes);
     /// The request kept last was refused, so that the one before it counts again.
     void refused(const session::thread_key& thread);
 
 private:
     struct entry {
-        const session::thread_key* thread; ///< The key in places_.
+        const session::thread_key* thread = nullptr; ///< The key in places_.
         std::optional<request_parts> last;
         std::optional<request_parts> before; ///< Until another one is added.
+        bool refused = false;                ///< The last request was refused.
     };
     [[nodiscard]] static std::size_t hashes_of(const entry& of) noexcept;
     void shrink() AGUI_REQUIRES(mutex_);

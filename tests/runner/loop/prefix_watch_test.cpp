@@ -94,6 +94,19 @@ TEST(PrefixWatch, ARefusedRequestDoesNotCount) {
     EXPECT_EQ(broken(watch, longer()), "");
 }
 
+// A run of several requests: the refusal of one is a reason to leave out what all of them hold.
+TEST(PrefixWatch, WhatIsLeftOutAfterARefusalIsNoDefect) {
+    prefix_watch watch;
+    asked other = longer();
+    other.messages.front() = test::user("u1", "[left out]");
+    (void)broken(watch, asked());
+    (void)broken(watch, longer());
+    watch.refused(thread);
+
+    EXPECT_EQ(broken(watch, other), "refused messages[0]");
+    EXPECT_EQ(broken(watch, longer()), "unknown messages[0]");
+}
+
 TEST(PrefixWatch, ForgetsTheThreadsThatAskedFirst) {
     prefix_watch watch(150);
     (void)watch.add({"", "a"}, asked().parts(), {});
