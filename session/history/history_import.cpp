@@ -22,6 +22,13 @@ bool is_only_shown(const message& value) noexcept {
            !value.subagent_run_id.empty();
 }
 
+// A stored message that the client's history need not hold. It never holds an answer without text
+// and calls, which is stored for the model's server (turn_end::paused): read_assistant() drops it.
+bool is_passed_over(const message& stored) {
+    return is_only_shown(stored) || (stored.role == role::assistant && stored.tool_calls.empty() &&
+                                     is_empty(stored.content));
+}
+
 bool same_call(const tool_call& left, const tool_call& right) {
     return left.id == right.id && left.name == right.name && left.arguments == right.arguments;
 }
@@ -59,8 +66,8 @@ public:
         }
     }
 
-    // The message after `node` that equals `given`, skipping messages that are only shown. Of
-    // several, the one on the head branch, otherwise the newest.
+    // The message after `node` that equals `given`, skipping those that the client need not know.
+    // Of several, the one on the head branch, otherwise the newest.
     [[nodiscard]] node_index find_next(node_index node, const message& given) const {
         const content_form said(given.content);
         node_index found = no_node;
@@ -76,7 +83,7 @@ public:
                         return child;
                     }
                     found = found == no_node ? child : std::max(found, child);
-                } else if (is_only_shown(stored)) {
+                } else if (is_passed_over(stored)) {
                     parents.push_back(child);
                 }
             }
@@ -296,8 +303,8 @@ private:
         }
     }
 
-    // Says for each message whether it is `base`, or follows it with only shown messages in
-    // between.
+    // Says for each message whether it is `base`, or follows it with only messages in between that
+    // the client need not know.
     [[nodiscard]] std::vector<bool> tails_of(node_index base) const {
         count_work(thread_.nodes.size());
         std::vector<bool> ends(thread_.nodes.size());
@@ -305,7 +312,7 @@ private:
             const stored_message& stored = thread_.nodes[node];
             const bool after =
                 stored.parent == no_node ? base == no_node : static_cast<bool>(ends[stored.parent]);
-            ends[node] = node == base || (is_only_shown(stored.message) && after);
+            ends[node] = node == base || (is_passed_over(stored.message) && after);
         }
         return ends;
     }

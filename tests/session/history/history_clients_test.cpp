@@ -307,6 +307,19 @@ TEST(ClientHistory, AddsOnlyTheNewMessagesOfAGrowingHistory) {
     EXPECT_EQ(made.plan.new_user_messages, lines{"u2"});
 }
 
+// Such an answer is a pause of the model, of which nothing was shown.
+TEST(ClientHistory, NeedNotHoldAnAnswerWithoutText) {
+    thread_builder thread;
+    thread.user("u1", "One").assistant("a1", "").assistant("a2", "First");
+
+    const planned made = in_client_mode(
+        thread.build(), {user("u1", "One"), assistant("a2", "First"), user("u2", "Two")}
+    );
+
+    EXPECT_EQ(made.plan.change.messages.size(), 1U);
+    EXPECT_EQ(made.thread.branches.size(), 1U);
+}
+
 TEST(ClientHistory, CountsInsteadOfTheStoredOne) {
     const planned made = in_client_mode(
         greeted().build(), {user("u1", "One"), assistant("a1", "Changed"), user("u2", "Two")}
