@@ -4,7 +4,7 @@
 
 import http from 'node:http';
 
-const api = '2023-06-01';
+const versions = ['2023-06-01', '2026-10-21']; // The vendor's own clients send the second.
 const bindingBeta = 'thinking-binding-controls-2026-08-01';
 
 function event(type, members = {}) {
@@ -57,7 +57,8 @@ export class Claude {
 
     problem({ url, headers }, body) {
         if (url !== '/v1/messages') return `POST ${url}`;
-        if (headers['x-api-key'] !== 'sk-ant-test-key-of-e2e' || headers['anthropic-version'] !== api) return 'headers';
+        const key = headers['x-api-key'] ?? headers.authorization?.replace('Bearer ', '');
+        if (key !== 'sk-ant-test-key-of-e2e' || !versions.includes(headers['anthropic-version'])) return 'headers';
         if (!(body.max_tokens > 0) || body.stream !== true) return 'max_tokens, stream';
         for (const setting of ['temperature', 'top_p', 'top_k']) if (setting in body) return `${setting} is refused`;
         if (JSON.stringify(body).split('"cache_control"').length > 5) return 'more than four marks';

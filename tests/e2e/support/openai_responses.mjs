@@ -110,7 +110,11 @@ export class OpenaiResponses {
         };
         const summary = [{ type: 'summary_text', text: `Thought ${number}` }];
         const reasoning = { id: `rs_${number}`, type: 'reasoning', summary: [] };
-        item(reasoning, [['reasoning_summary_text.delta', { summary_index: 0, delta: summary[0].text }]],
+        item(reasoning,
+            [['reasoning_summary_part.added', { summary_index: 0, part: { ...summary[0], text: '' } }],
+                ['reasoning_summary_text.delta', { summary_index: 0, delta: summary[0].text }],
+                ['reasoning_summary_text.done', { summary_index: 0, text: summary[0].text }],
+                ['reasoning_summary_part.done', { summary_index: 0, part: summary[0] }]],
             { ...reasoning, summary, encrypted_content: `gAAAA+/${number}=` });
         if (asks('search')) {
             const search = { id: `ws_${number}`, type: 'web_search_call', status: 'in_progress' };
@@ -124,9 +128,13 @@ export class OpenaiResponses {
                 { ...call, status: 'completed', arguments: '{"color": "blue"}' });
         } else {
             const message = { id: `msg_${number}`, type: 'message', role: 'assistant', phase: 'final_answer' };
+            const part = { type: 'output_text', text: 'It is done.', annotations: [] };
             item({ ...message, status: 'in_progress', content: [] },
-                ['It is ', 'done.'].map((delta) => ['output_text.delta', { content_index: 0, delta, logprobs: [] }]),
-                { ...message, status: 'completed', content: [{ type: 'output_text', text: 'It is done.', annotations: [] }] });
+                [['content_part.added', { content_index: 0, part: { ...part, text: '' } }],
+                    ...['It is ', 'done.'].map((delta) => ['output_text.delta', { content_index: 0, delta, logprobs: [] }]),
+                    ['output_text.done', { content_index: 0, text: part.text, logprobs: [] }],
+                    ['content_part.done', { content_index: 0, part }]],
+                { ...message, status: 'completed', content: [part] });
         }
         return text + event('response.completed', {
             response: {
