@@ -4,8 +4,13 @@
 
 namespace agui::gateway {
 
-replaceable_provider::replaceable_provider(std::unique_ptr<runner::model_provider> first)
-    : name_(first->name()), account_(first->account()), current_(std::move(first)) {}
+replaceable_provider::replaceable_provider(
+    std::unique_ptr<runner::model_provider> first, std::shared_ptr<runner::model_circuit> circuit
+)
+    : name_(first->name()),
+      account_(first->account()),
+      circuit_(std::move(circuit)),
+      current_(std::move(first)) {}
 
 void replaceable_provider::replace(std::unique_ptr<runner::model_provider> next) {
     std::shared_ptr<runner::model_provider> former = std::move(next);

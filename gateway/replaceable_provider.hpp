@@ -14,8 +14,11 @@ namespace agui::gateway {
 /// thread.
 class replaceable_provider final : public runner::model_provider {
 public:
-    /// `first` must not be null.
-    explicit replaceable_provider(std::unique_ptr<runner::model_provider> first);
+    /// `first` must not be null. `circuit`, which may be null, stays when the provider is replaced.
+    explicit replaceable_provider(
+        std::unique_ptr<runner::model_provider> first,
+        std::shared_ptr<runner::model_circuit> circuit = nullptr
+    );
 
     /// Uses `next` (not null, with the same name and account) for further calls. Calls in progress
     /// keep the former provider.
@@ -23,6 +26,9 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
     [[nodiscard]] std::string_view account() const noexcept override { return account_; }
+    [[nodiscard]] std::shared_ptr<runner::model_circuit> circuit() const noexcept override {
+        return circuit_;
+    }
     [[nodiscard]] boost::asio::awaitable<runner::model_outcome>
     ask(const runner::model_request& request, runner::model_sink& sink) override;
 
@@ -31,6 +37,7 @@ private:
 
     const std::string name_;
     const std::string account_;
+    const std::shared_ptr<runner::model_circuit> circuit_;
     mutable mutex mutex_;
     std::shared_ptr<runner::model_provider> current_ AGUI_GUARDED_BY(mutex_);
 };

@@ -304,10 +304,16 @@ std::vector<route> server::impl::make_routes() {
         {.method = "GET",
          .pattern = "/readyz",
          .handler = make_ready_route(
-             [this] { return draining.load(); }, [this] { return store->unavailable(); }
+             {.draining = [this] { return draining.load(); },
+              .store_unavailable = [this] { return store->unavailable(); },
+              .models =
+                  [this] {
+                      return circuits_of(providers);
+                  }}
          ),
          .open = true,
          .any_host = true,
+         .guarded_parameter = detail_parameter,
          .probe = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };

@@ -4,6 +4,7 @@
 #include "gateway/http/query.hpp"
 #include "runner/anthropic/anthropic_dialect.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
+#include "runner/base/model_circuit.hpp"
 #include "runner/http/http_transport.hpp"
 #include "runner/mcp/mcp_http_channel.hpp"
 #include "runner/mcp/mcp_stdio_channel.hpp"
@@ -12,6 +13,7 @@
 #include "runner/responses/responses_dialect.hpp"
 #include "runner/tools/webhook_tool.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/clock.hpp"
 #include "session/base/sha256_text.hpp"
 
 #include <sys/resource.h>
@@ -350,10 +352,23 @@ provider_map
 make_providers(const config& all, const server_options& options, logger& log, heavy_work* heavy) {
     provider_map providers;
     for (const model_config& model : all.models) {
-        providers[model.name] =
-            std::make_unique<replaceable_provider>(make_provider(all, model, options, log, heavy));
+        runner::model_circuit::settings circuit = model.circuit;
+        circuit.model = model.name;
+        providers[model.name] = std::make_unique<replaceable_provider>(
+            make_provider(all, model, options, log, heavy),
+            std::make_shared<runner::model_circuit>(std::move(circuit), system_clock(), log)
+        );
     }
     return providers;
+}
+
+boost::json::object circuits_of(const provider_map& providers) {
+    boost::json::object models;
+    for (const auto& [name, provider] : providers) {
+        const runner::model_circuit::status status = provider->circuit()->now();
+        models[name] = {{"circuit", to_string(status.now)}, {"failures", status.failures}};
+    }
+    return models;
 }
 
 const runner::tool_registry& add_webhooks(

@@ -11,6 +11,8 @@
 #include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
 
+#include <boost/json/object.hpp>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +38,9 @@ make_store(const session_config& session, logger& log, memory_budget* memory = n
 [[nodiscard]] provider_map make_providers(
     const config& all, const server_options& options, logger& log, heavy_work* heavy = nullptr
 );
+/// The state of each model's circuit, for GET /readyz?detail:
+/// `{"main":{"circuit":"closed","failures":0}}`.
+[[nodiscard]] boost::json::object circuits_of(const provider_map& providers);
 /// The secrets that are sent to a model server, which may repeat them in its error messages,
 /// perhaps in other forms: the key, the values of headers and of the URL's query, each string of
 /// the extra body. Also the secrets sent to webhooks and MCP servers, which may repeat them in a

@@ -3,6 +3,7 @@
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
 #include "runner/anthropic/anthropic_chat.hpp"
+#include "runner/base/model_circuit.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/openai/openai_chat.hpp"
@@ -204,6 +205,7 @@ struct model_config {
     std::chrono::seconds first_byte{60};
     std::chrono::seconds first_content{600};
     std::chrono::seconds idle{60};
+    runner::model_circuit::settings circuit; ///< Without `model`.
 };
 
 /// True if a model server is asked, in one of the dialects.

@@ -1,5 +1,6 @@
 #include "gateway/http/http_connection.hpp"
 
+#include "gateway/http/query.hpp"
 #include "session/base/ascii.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -267,7 +268,9 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     if (match.target != nullptr && match.target->peer) {
         return admit_peer(request);
     }
-    const bool any_host = match.target != nullptr && match.target->any_host;
+    const bool is_guarded = match.target != nullptr && !match.target->guarded_parameter.empty() &&
+                            has_parameter(request.query, match.target->guarded_parameter);
+    const bool any_host = match.target != nullptr && match.target->any_host && !is_guarded;
     if (!any_host && !access.allowed_hosts.empty() &&
         !host_allowed(request.header("host"), access.allowed_hosts)) {
         refuse(
@@ -283,7 +286,8 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         reply_ = std::move(reply);
         return false;
     }
-    if (!match.target->open && !services_.token.accepts(token_in(request))) {
+    const bool is_open = match.target->open && !is_guarded;
+    if (!is_open && !services_.token.accepts(token_in(request))) {
         refuse_token(request);
         return false;
     }

@@ -40,4 +40,9 @@ result<query_parameters> parse_query(std::string_view query) {
     return query_parameters(std::move(all));
 }
 
+bool has_parameter(std::string_view query, std::string_view name) {
+    const result<query_parameters> parsed = parse_query(query);
+    return parsed && parsed->find(name) != nullptr;
+}
+
 } // namespace agui::gateway

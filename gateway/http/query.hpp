@@ -26,4 +26,7 @@ private:
 /// errc::invalid_input: an escape is invalid, or there are more than 64 parameters.
 [[nodiscard]] result<query_parameters> parse_query(std::string_view query);
 
+/// True if the query can be read and has the parameter, with or without a value.
+[[nodiscard]] bool has_parameter(std::string_view query, std::string_view name);
+
 } // namespace agui::gateway

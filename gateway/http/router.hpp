@@ -18,7 +18,10 @@ struct route {
     http_handler handler;
     bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
-    bool probe = false;    ///< Also served on connections of the reserve (place_limits).
+    /// A request with this query parameter is neither open nor for any host; empty if there is
+    /// none.
+    std::string_view guarded_parameter = {};
+    bool probe = false; ///< Also served on connections of the reserve (place_limits).
     /// Only for other gateways, which authenticate with this process's secret instead of a token.
     /// Served whatever the Host header says and by every connection, which is then exempt from
     /// limits.

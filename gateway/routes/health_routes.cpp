@@ -1,5 +1,7 @@
 #include "gateway/routes/health_routes.hpp"
 
+#include "gateway/http/query.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -26,22 +28,22 @@ http_handler make_health_route() {
     };
 }
 
-http_handler
-make_ready_route(std::function<bool()> draining, std::function<std::string()> store_unavailable) {
-    return [draining = std::move(draining),
-            store_unavailable = std::move(store_unavailable)](http_request&) {
-        if (draining()) {
-            return answer(503, R"({"status":"draining"})");
+http_handler make_ready_route(readiness now) {
+    return [now = std::move(now)](http_request& request) {
+        boost::json::object body{{"status", "ok"}};
+        int status = 503;
+        if (now.draining()) {
+            body["status"] = "draining";
+        } else if (const std::string reason = now.store_unavailable(); !reason.empty()) {
+            body["status"] = "store_unavailable";
+            body["reason"] = reason;
+        } else {
+            status = 200;
         }
-        const std::string reason = store_unavailable();
-        if (reason.empty()) {
-            return answer(200, R"({"status":"ok"})");
+        if (has_parameter(request.query, detail_parameter)) {
+            body["models"] = now.models();
         }
-        return answer(
-            503, boost::json::serialize(
-                     boost::json::object{{"status", "store_unavailable"}, {"reason", reason}}
-                 )
-        );
+        return answer(status, boost::json::serialize(body));
     };
 }
 

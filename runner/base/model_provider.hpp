@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -171,6 +172,8 @@ throw_exception_from_error(const model_failure& error, const boost::source_locat
 
 using model_outcome = boost::system::result<model_answer, model_failure>;
 
+class model_circuit;
+
 /// A model behind some dialect. One object serves any number of calls at a time, from any thread.
 class model_provider {
 public:
@@ -183,6 +186,11 @@ public:
     /// Identifies the account with which its server is asked: opaque data of a server is valid for
     /// the account that got it. Holds no secret. The same after a key was replaced. May be empty.
     [[nodiscard]] virtual std::string_view account() const noexcept { return {}; }
+
+    /// Counts its outages; null if nobody does. The loop reports each call to it.
+    [[nodiscard]] virtual std::shared_ptr<model_circuit> circuit() const noexcept {
+        return nullptr;
+    }
 
     /// Asks once. On cancellation (terminal) it closes the connection to the model server and
     /// returns `cancelled`. Network and server failures never throw. Everything that the arguments

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -66,11 +67,33 @@ const model_parameters& model_round::parameters(std::size_t index) const noexcep
 }
 
 // The preferred model comes first, the others as configured.
-std::size_t model_round::model_at(std::size_t place) const noexcept {
-    if (place == 0) {
-        return preferred_;
+void model_round::set_order() {
+    order_.assign(1, preferred_);
+    for (std::size_t i = 0; i <= run_.request.fallbacks.size(); ++i) {
+        if (i != preferred_) {
+            order_.push_back(i);
+        }
     }
-    return place <= preferred_ ? place - 1 : place;
+}
+
+// Models that are not ready change places with a later one that is. If there is none, they are
+// asked all the same: a model that fails often is better than no model.
+std::size_t model_round::choose(std::size_t place) {
+    call_ = {}; // Of the former model.
+    for (std::size_t at = place; at < order_.size(); ++at) {
+        model_circuit::call made = model_circuit::begin(provider(order_[at]).circuit());
+        if (made.is_ready()) {
+            const auto first = order_.begin() + static_cast<std::ptrdiff_t>(place);
+            const auto chosen = order_.begin() + static_cast<std::ptrdiff_t>(at);
+            std::rotate(first, chosen, chosen + 1);
+            call_ = std::move(made);
+            return order_[place];
+        }
+        if (at == place) {
+            call_ = std::move(made);
+        }
+    }
+    return order_[place];
 }
 
 // One coroutine, whose frame is held while the model streams: everything without an await is in
@@ -80,8 +103,9 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         co_return stop_reason::token_limit;
     }
     int repeats = 0;
+    set_order();
     for (std::size_t place = 0;;) {
-        const std::size_t index = model_at(place);
+        const std::size_t index = choose(place);
         const std::optional<stop_reason> unloaded = co_await run_.thread.load();
         if (unloaded) {
             co_return unloaded;
@@ -108,6 +132,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             co_return run_.stop.reason();
         }
         if (*outcome) {
+            call_.answered();
             preferred_ = index;
             co_return on_answer(**outcome);
         }
@@ -211,7 +236,7 @@ void model_round::check_prefix(const model_request& request, request_parts parts
 }
 
 request_draft model_round::draft(bool first) const {
-    const model_request plain = plain_request(model_at(0), first);
+    const model_request plain = plain_request(preferred_, first);
     request_draft made;
     made.instructions = plain.instructions;
     made.parameters = plain.parameters;
@@ -302,6 +327,7 @@ void model_round::on_failure(std::size_t index, model_failure error) {
     failed_ = std::make_unique<model_failure>(std::move(error));
     const model_failure& failed = *failed_;
     log_failure(index, failed);
+    call_.failed(failed);
     refused_ = turn_->empty() && is_refusal(failed);
     if (run_.services.prefixes != nullptr && failed.what == model_failure::kind::rejected) {
         run_.services.prefixes->refused(run_.request.key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/base/model_circuit.hpp"
 #include "runner/base/tool_names.hpp"
 #include "runner/hooks/request_draft.hpp"
 #include "runner/loop/model_turn.hpp"
@@ -30,7 +31,8 @@ public:
     /// Asks until one of the run's models has answered or none is left. `first` marks the run's
     /// first model call. Another model is asked only while nothing of the answer was shown. Returns
     /// nullopt if there are calls to execute or to hand over, or if the model is to be asked again
-    /// because it paused. In any case turn() holds the answer so far.
+    /// because it paused. In any case turn() holds the answer so far. Models whose circuit is open
+    /// are asked last.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> ask(bool first);
 
     /// The next request, for plugins, without messages and context.
@@ -59,8 +61,9 @@ public:
     [[nodiscard]] const model_failure* failure() const noexcept { return failed_.get(); }
 
 private:
-    /// Index of a model of the run; `place` 0 is the first to be asked.
-    [[nodiscard]] std::size_t model_at(std::size_t place) const noexcept;
+    void set_order();
+    /// Chooses the model for this place of the order, and returns its index.
+    [[nodiscard]] std::size_t choose(std::size_t place);
     [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> make_history(bool& on_branch
     );
     [[nodiscard]] boost::asio::awaitable<std::string>
@@ -97,7 +100,9 @@ private:
     std::unique_ptr<model_failure> failed_;
     bool refused_ = false;
     bool paused_ = false;
-    std::size_t preferred_ = 0; ///< Index among the run's models; 0 is the agent's first.
+    std::size_t preferred_ = 0;      ///< Index among the run's models; 0 is the agent's first.
+    std::vector<std::size_t> order_; ///< Indexes of the models in the order of asking.
+    model_circuit::call call_;       ///< The call under way.
 };
 
 } // namespace agui::runner

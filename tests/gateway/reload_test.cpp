@@ -1,6 +1,8 @@
 // New secrets for a server that runs.
 
 #include "gateway/replaceable_provider.hpp"
+#include "runner/base/model_circuit.hpp"
+#include "session/base/clock.hpp"
 #include "tests/gateway/held_model.hpp"
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/support/coroutine_test.hpp"
@@ -192,6 +194,17 @@ TEST_F(ReplaceableProvider, AsksTheNewOneFromThenOn) {
     EXPECT_TRUE(run(provider.ask({}, sink)));
     EXPECT_EQ(sink.text, "oldnew");
     EXPECT_EQ(provider.name(), "main");
+}
+
+TEST_F(ReplaceableProvider, KeepsItsCircuit) {
+    auto circuit = std::make_shared<runner::model_circuit>(
+        runner::model_circuit::settings(), system_clock(), null_logger()
+    );
+    gateway::replaceable_provider provider(std::make_unique<named>("old"), circuit);
+
+    provider.replace(std::make_unique<named>("new"));
+
+    EXPECT_EQ(provider.circuit(), circuit);
 }
 
 } // namespace

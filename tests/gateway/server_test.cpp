@@ -48,6 +48,45 @@ TEST_F(ServerTest, AnswersProbes) {
     EXPECT_EQ(head.header("content-length"), "15");
 }
 
+TEST_F(ServerTest, ReadinessTellsAboutModelsOnRequest) {
+    settings.models.at(0).circuit.failures = 1;
+    answer = {};
+    answer.status = 503;
+    start();
+    EXPECT_EQ(
+        ask(get("/readyz?detail")).body,
+        R"({"status":"ok","models":{"main":{"circuit":"closed","failures":0}}})"
+    );
+
+    (void)ask(post("/agui", run_body("t", "r")));
+
+    const raw_reply ready = ask(get("/readyz?detail"));
+    EXPECT_EQ(ready.status, 200) << "a run may still succeed";
+    EXPECT_EQ(ready.body, R"({"status":"ok","models":{"main":{"circuit":"open","failures":1}}})");
+    EXPECT_EQ(ask(get("/readyz")).body, R"({"status":"ok"})");
+}
+
+TEST_F(ServerTest, NamesOfModelsAreNotForEverybody) {
+    settings.auth.emplace();
+    settings.auth->kind = gateway::auth_config::mode::bearer;
+    settings.auth->token.value = "secret";
+    settings.server.allowed_hosts = {"localhost"};
+    start();
+    const std::string token = "Authorization: Bearer secret\r\n";
+    const std::string other_host = "Host: other.example\r\n";
+
+    EXPECT_EQ(ask(get("/readyz?detail")).status, 401);
+    EXPECT_EQ(ask(get("/readyz?detail=1")).status, 401);
+    EXPECT_EQ(ask(get("/readyz?%64etail")).status, 401);
+    EXPECT_EQ(ask(get("/readyz?a=1&detail")).status, 401);
+    EXPECT_EQ(ask(get("/readyz?detail", token)).status, 200);
+    EXPECT_EQ(ask("GET /readyz HTTP/1.1\r\n" + other_host + "\r\n").status, 200);
+    EXPECT_EQ(
+        error_code(ask("GET /readyz?detail HTTP/1.1\r\n" + other_host + token + "\r\n")),
+        "wrong_host"
+    );
+}
+
 TEST_F(ServerTest, StreamsARunFromStartedToFinished) {
     start();
     raw_client client(port());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/base/model_circuit.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/history/model_history.hpp"
 #include "tests/support/coroutine_test.hpp"
@@ -11,6 +12,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 
 namespace agui::runner {
@@ -25,12 +27,16 @@ struct scripted_turn {
 class fake_model final : public model_provider {
 public:
     std::string provider_name;
+    std::shared_ptr<model_circuit> own_circuit;
     std::deque<scripted_turn> turns;
     std::vector<std::vector<session::message>> histories;
     std::vector<std::optional<tool_choice>> choices;
     std::vector<std::vector<std::string>> offered;
 
     [[nodiscard]] std::string_view name() const noexcept override { return provider_name; }
+    [[nodiscard]] std::shared_ptr<model_circuit> circuit() const noexcept override {
+        return own_circuit;
+    }
 
     boost::asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) override {

@@ -1,0 +1,134 @@
+#include "tests/runner/loop/agent_loop_fixture.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace agui::runner {
+namespace {
+
+using kind = model_failure::kind;
+using state = model_circuit::state;
+
+/// Two models, each with a circuit that opens after two outages.
+class Circuit : public AgentLoop {
+protected:
+    Circuit() {
+        model.provider_name = "first";
+        model.own_circuit = make("first");
+        second.provider_name = "second";
+        second.own_circuit = make("second");
+        request.fallbacks = {{&second, {}}};
+    }
+
+    std::shared_ptr<model_circuit> make(std::string name) {
+        return std::make_shared<model_circuit>(
+            model_circuit::settings{.model = std::move(name), .failures = 2}, time, log
+        );
+    }
+
+    static void open(const std::shared_ptr<model_circuit>& circuit) {
+        for (int i = 0; i < 2; ++i) {
+            model_circuit::begin(circuit).failed({kind::unavailable, 503, "down"});
+        }
+    }
+
+    void play_anew() {
+        sink.commits.clear();
+        play();
+    }
+
+    fake_model second;
+};
+
+TEST_F(Circuit, OpensByTheFailuresOfRunsAndThenAsksTheOtherModelFirst) {
+    for (int i = 0; i < 2; ++i) {
+        model.turns = {fails(kind::unavailable)};
+        second.turns = {says("Hi")};
+        play_anew();
+    }
+    ASSERT_EQ(model.own_circuit->now().now, state::open);
+
+    second.turns = {says("Hi")};
+    play_anew();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.histories.size(), 2U) << "not asked";
+}
+
+TEST_F(Circuit, TheOnlyModelIsAskedThoughItsCircuitIsOpen) {
+    request.fallbacks.clear();
+    open(model.own_circuit);
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.own_circuit->now().now, state::closed) << "it has answered";
+}
+
+TEST_F(Circuit, AnOpenModelIsAskedAfterAllOthersHaveFailed) {
+    open(model.own_circuit);
+    second.turns = {fails(kind::timeout)};
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(second.histories.size(), 1U);
+}
+
+TEST_F(Circuit, TheConfiguredOrderStaysIfAllAreOpen) {
+    open(model.own_circuit);
+    open(second.own_circuit);
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_TRUE(second.histories.empty());
+}
+
+TEST_F(Circuit, ARunIsTheProbeAfterThePause) {
+    open(model.own_circuit);
+    time.advance(std::chrono::seconds(30));
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.own_circuit->now().now, state::closed);
+}
+
+TEST_F(Circuit, ARequestThatIsRefusedAndAStopAreNoFailures) {
+    for (int i = 0; i < 2; ++i) {
+        model.turns = {fails(kind::rejected)};
+        second.turns = {says("Hi")};
+        play_anew();
+    }
+    EXPECT_EQ(model.own_circuit->now().failures, 0U);
+
+    model.turns = {{[this](model_sink&) -> model_outcome {
+        (void)stop.request(stop_reason::cancelled);
+        return model_failure{kind::unavailable, 503, "too late"};
+    }}};
+    play_anew();
+    EXPECT_EQ(model.own_circuit->now().failures, 0U);
+}
+
+TEST_F(Circuit, EachRepetitionOfACallCounts) {
+    request.fallbacks.clear();
+    const scripted_turn busy{[](model_sink&) -> model_outcome {
+        return model_failure{kind::unavailable, 503, "busy", {}, std::chrono::seconds(0)};
+    }};
+    model.turns = {busy, busy, busy};
+
+    play();
+
+    EXPECT_EQ(model.histories.size(), 3U) << "an open circuit ends no repetition";
+    EXPECT_EQ(model.own_circuit->now().now, state::open);
+}
+
+} // namespace
+} // namespace agui::runner
