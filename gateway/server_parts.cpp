@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -60,30 +61,35 @@ std::shared_ptr<runner::http_client> make_client(
     return std::move(*transport);
 }
 
+/// Warns of settings that a dialect leaves out of requests.
+std::function<void(std::string_view, std::string_view)>
+warning_of(const model_config& model, logger& log) {
+    return
+        [&log, name = model.name,
+         told = std::make_shared<warned_names>()](std::string_view id, std::string_view setting) {
+            if (told->due(setting, id, std::chrono::steady_clock::now())) {
+                log.log(
+                    log_level::warning,
+                    "a setting of a request was left out because the model refuses it",
+                    {{"model", name}, {"setting", setting}}
+                );
+            }
+        };
+}
+
 std::unique_ptr<runner::model_dialect>
 make_messages_dialect(const model_config& model, logger& log) {
     runner::anthropic_settings settings = anthropic_settings_of(model);
-    // load_config() has checked it; a program that fills in a config itself has not.
-    for (const runner::anthropic_refusal& each :
-         runner::anthropic_refusals(model.parameters, settings)) {
-        throw std::runtime_error("models." + model.name + "." + each.setting + ": " + each.why);
-    }
-    settings.on_left_out = [&log, name = model.name, told = std::make_shared<warned_names>()](
-                               std::string_view id, std::string_view setting
-                           ) {
-        if (told->due(setting, id, std::chrono::steady_clock::now())) {
-            log.log(
-                log_level::warning,
-                "a setting of a request was left out because the model refuses it",
-                {{"model", name}, {"setting", setting}}
-            );
-        }
-    };
+    settings.on_left_out = warning_of(model, log);
     return runner::make_anthropic_dialect(std::move(settings));
 }
 
 // A scripted model speaks OpenAI's dialect, too.
 std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model, logger& log) {
+    // load_config() has checked it; a program that fills in a config itself has not.
+    for (const runner::anthropic_refusal& each : refusals_of(model, model.parameters)) {
+        throw std::runtime_error("models." + model.name + "." + each.setting + ": " + each.why);
+    }
     if (model.provider == model_config::provider_kind::anthropic) {
         return make_messages_dialect(model, log);
     }
@@ -94,6 +100,8 @@ std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model, l
         settings.file_sources = model.file_sources;
         settings.summary = model.reasoning_summary;
         settings.encrypted_reasoning = model.encrypted_reasoning;
+        settings.drop = model.drop;
+        settings.on_left_out = warning_of(model, log);
         return runner::make_responses_dialect(std::move(settings));
     }
     runner::openai_settings settings;
@@ -199,11 +207,11 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     if (!agent.detects_loops) {
         entry.settings.limits.loop_threshold = 0;
     }
-    entry.settings.parameters = find_model(all, agent.models.front()).parameters;
+    entry.settings.parameters = parameters_of(agent, find_model(all, agent.models.front()));
     entry.model = providers.at(agent.models.front()).get();
     for (std::size_t i = 1; i < agent.models.size(); ++i) {
         const model_config& model = find_model(all, agent.models[i]);
-        entry.fallbacks.push_back({providers.at(model.name).get(), model.parameters});
+        entry.fallbacks.push_back({providers.at(model.name).get(), parameters_of(agent, model)});
     }
     entry.overridable.insert(agent.overridable.begin(), agent.overridable.end());
     entry.client_history = agent.client_history;
@@ -220,7 +228,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
         agent.prefix_check && all.session.history.mode == session::history_mode::server;
     entry.titles = agent.titles;
     for (const model_config& model : all.models) {
-        entry.models[model.name] = {providers.at(model.name).get(), model.parameters};
+        entry.models[model.name] = {providers.at(model.name).get(), parameters_of(agent, model)};
     }
     return entry;
 }

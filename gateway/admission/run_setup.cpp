@@ -346,6 +346,15 @@ chosen_agent agent_of(
         if (asked.reasoning_effort && may_set("reasoning_effort")) {
             parameters.reasoning_effort = asked.reasoning_effort;
         }
+        if (asked.top_p && may_set("top_p")) {
+            parameters.top_p = asked.top_p;
+        }
+        if (asked.stop && may_set("stop")) {
+            parameters.stop = asked.stop;
+        }
+        if (asked.seed && may_set("seed")) {
+            parameters.seed = asked.seed;
+        }
     };
     set(chosen.settings.parameters);
     for (runner::model_choice& other : chosen.fallbacks) {

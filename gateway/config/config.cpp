@@ -160,8 +160,18 @@ void describe_agents(config_table& root, config& all) {
             table.problem("id", "is used twice");
         }
         for (const std::string& name : agent.models) {
-            if (std::ranges::find(all.models, name, &model_config::name) == all.models.end()) {
+            const auto model = std::ranges::find(all.models, name, &model_config::name);
+            if (model == all.models.end()) {
                 table.problem("models", "there is no [models." + name + "]");
+                continue;
+            }
+            // The agent's own parameters only: those of the model are checked at the model.
+            runner::model_parameters own = agent.parameters;
+            own.model = model->parameters.model;
+            for (const runner::anthropic_refusal& each : refusals_of(*model, own)) {
+                if (each.setting != "extra_body" && each.setting != "thinking") {
+                    table.problem(each.setting, "[models." + name + "]: " + each.why);
+                }
             }
         }
     });

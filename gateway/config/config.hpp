@@ -3,6 +3,7 @@
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
 #include "runner/anthropic/anthropic_chat.hpp"
+#include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/base/model_circuit.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
@@ -197,7 +198,7 @@ struct model_config {
     runner::anthropic_cache prompt_cache = runner::anthropic_cache::five_minutes;
     bool eager_input = true;
     std::vector<std::string> betas;
-    std::vector<std::string> drop;
+    std::vector<std::string> drop; ///< For the Responses dialect, too.
     // These are for the Responses dialect; see runner::responses_settings.
     runner::responses_summary reasoning_summary = runner::responses_summary::model_default;
     bool encrypted_reasoning = true;
@@ -214,6 +215,11 @@ struct model_config {
 /// The part of the configuration that the Messages dialect has.
 [[nodiscard]] runner::anthropic_settings anthropic_settings_of(const model_config& model);
 
+/// Those of the parameters that the model's server is known to refuse or its dialect cannot carry.
+/// Settings in `drop` are not among them.
+[[nodiscard]] std::vector<runner::anthropic_refusal>
+refusals_of(const model_config& model, const runner::model_parameters& parameters);
+
 struct agent_config {
     std::string id = "default";
     std::vector<std::string> models;       ///< At least one; tried in this order.
@@ -226,6 +232,8 @@ struct agent_config {
     runner::turn_limits limits; ///< loop_threshold is ignored without detects_loops.
     session::history_window window;
     std::vector<std::string> overridable;
+    /// Precede those of the models. Only top_p, stop, seed and reasoning_effort are used.
+    runner::model_parameters parameters;
     runner::reply_format reply = runner::reply_format::text; ///< `reply_format`
     bool reply_schema = false;
     /// nullopt means session.client_history.
@@ -238,6 +246,10 @@ struct agent_config {
     bool prefix_check = true; ///< `prefix_check = "log"`
     bool titles = true;       ///< `title = "first_message"`
 };
+
+/// The model's parameters with those of the agent.
+[[nodiscard]] runner::model_parameters
+parameters_of(const agent_config& agent, const model_config& model);
 
 /// The whole configuration: validated, and with the values of secrets.
 struct config {

@@ -111,6 +111,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     table.number("max_rounds", agent.max_rounds, 1, 10'000);
     table.number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);
     table.value("overridable", agent.overridable);
+    describe_agent_parameters(table, agent.parameters);
     using session::client_history;
     client_history sent = agent.client_history.value_or(client_history::automatic);
     if (table.choice(
@@ -144,7 +145,8 @@ void describe_agent(config_table& table, agent_config& agent) {
     table.choice("prefix_check", agent.prefix_check, {{"log", true}, {"off", false}});
     table.choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
-        "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"
+        "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort", "top_p",
+        "stop",  "seed"
     };
     for (const std::string& name : agent.overridable) {
         if (std::ranges::find(settable, name) == std::end(settable)) {

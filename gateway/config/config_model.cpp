@@ -117,9 +117,7 @@ void describe_parameters(config_table& table, runner::model_parameters& paramete
     optional_value(table, parameters.parallel_tool_calls, [&](bool& value) {
         return table.value("parallel_tool_calls", value);
     });
-    optional_value(table, parameters.reasoning_effort, [&](std::string& value) {
-        return table.value("reasoning_effort", value);
-    });
+    describe_agent_parameters(table, parameters);
 }
 
 /// The keys of OpenAI's dialect.
@@ -147,6 +145,18 @@ bool is_beta_name(const std::string& name) noexcept {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '-' || c == '_' || c == '.';
     });
+}
+
+template <class Names>
+void describe_drop(config_table& table, std::vector<std::string>& drop, const Names& names) {
+    if (!table.value("drop", drop)) {
+        return;
+    }
+    for (const std::string& each : drop) {
+        if (std::ranges::find(names, each) == names.end()) {
+            table.problem("drop", "\"" + each + "\" is no setting that can be dropped");
+        }
+    }
 }
 
 /// The keys of the Messages dialect.
@@ -183,14 +193,7 @@ void describe_anthropic(config_table& table, model_config& model) {
     if (table.value("betas", model.betas) && !std::ranges::all_of(model.betas, is_beta_name)) {
         table.problem("betas", "must be names of letters, digits and - _ .");
     }
-    if (table.value("drop", model.drop)) {
-        for (const std::string& each : model.drop) {
-            if (std::ranges::find(runner::anthropic_setting_names, each) ==
-                runner::anthropic_setting_names.end()) {
-                table.problem("drop", "\"" + each + "\" is no setting that can be dropped");
-            }
-        }
-    }
+    describe_drop(table, model.drop, runner::anthropic_setting_names);
 }
 
 /// The keys of the Responses dialect.
@@ -204,10 +207,10 @@ void describe_responses(config_table& table, model_config& model) {
          {"detailed", summary::detailed}}
     );
     table.value("encrypted_reasoning", model.encrypted_reasoning);
+    describe_drop(table, model.drop, runner::responses_missing_settings);
 }
 
-/// A setting that the model refuses would end each of its runs.
-void check_refusals(config_table& table, const model_config& model) {
+void check_anthropic(config_table& table, const model_config& model) {
     for (const auto& [name, value] : model.headers) {
         if (to_lower(name) == "anthropic-beta") { // It would replace the names that members need.
             table.problem("headers", "the names of anthropic-beta belong to the key betas");
@@ -217,10 +220,6 @@ void check_refusals(config_table& table, const model_config& model) {
         model.thinking != runner::anthropic_thinking::model_default &&
         model.thinking != runner::anthropic_thinking::adaptive) {
         table.problem("thinking_display", "needs thinking = \"adaptive\" or no thinking key");
-    }
-    for (const runner::anthropic_refusal& each :
-         runner::anthropic_refusals(model.parameters, anthropic_settings_of(model))) {
-        table.problem(each.setting, each.why);
     }
 }
 
@@ -235,7 +234,7 @@ void refuse_keys_of_others(config_table& table, kind provider) {
         dialect_keys{
             kind::anthropic,
             {"thinking", "thinking_display", "thinking_mismatch", "prompt_cache", "eager_input",
-             "betas", "drop"}
+             "betas"}
         },
         dialect_keys{kind::responses, {"reasoning_summary", "encrypted_reasoning"}},
     };
@@ -273,6 +272,53 @@ runner::anthropic_settings anthropic_settings_of(const model_config& model) {
     return settings;
 }
 
+std::vector<runner::anthropic_refusal>
+refusals_of(const model_config& model, const runner::model_parameters& parameters) {
+    if (model.provider == kind::anthropic) {
+        return runner::anthropic_refusals(parameters, anthropic_settings_of(model));
+    }
+    std::vector<runner::anthropic_refusal> all;
+    if (model.provider == kind::responses) {
+        for (const std::string_view setting : runner::responses_refusals(parameters, model.drop)) {
+            const std::string name(setting);
+            all.push_back({name, "the Responses dialect has no " + name});
+        }
+    }
+    return all;
+}
+
+runner::model_parameters parameters_of(const agent_config& agent, const model_config& model) {
+    runner::model_parameters merged = model.parameters;
+    const runner::model_parameters& own = agent.parameters;
+    const auto take = [](const auto& from, auto& to) {
+        to = from ? from : to;
+    };
+    take(own.top_p, merged.top_p);
+    take(own.stop, merged.stop);
+    take(own.seed, merged.seed);
+    take(own.reasoning_effort, merged.reasoning_effort);
+    return merged;
+}
+
+void describe_agent_parameters(config_table& table, runner::model_parameters& parameters) {
+    optional_value(table, parameters.reasoning_effort, [&](std::string& value) {
+        return table.value("reasoning_effort", value);
+    });
+    optional_value(table, parameters.top_p, [&](double& value) {
+        return table.value("top_p", value, 0, 1);
+    });
+    optional_value(table, parameters.stop, [&](std::vector<std::string>& value) {
+        const bool is_read = table.value("stop", value);
+        if (is_read && !runner::is_valid_stop(value)) {
+            table.problem("stop", "must hold at most 16 texts of 1 to 256 bytes");
+        }
+        return is_read;
+    });
+    optional_value(table, parameters.seed, [&](std::int64_t& value) {
+        return table.number("seed", value, INT64_MIN, INT64_MAX);
+    });
+}
+
 void describe_model(config_table& table, model_config& model) {
     describe_provider(table, model);
     secret_value(table, "api_key", model.api_key);
@@ -300,7 +346,16 @@ void describe_model(config_table& table, model_config& model) {
         refuse_keys_of_others(table, model.provider);
     }
     if (is_anthropic && !table.is_printed()) {
-        check_refusals(table, model);
+        check_anthropic(table, model);
+    }
+    if (is_other && table.has("drop")) {
+        table.problem("drop", "is only for provider = \"anthropic\" or \"responses\"");
+    }
+    // A setting that the model refuses would end each of its runs.
+    if (!table.is_printed()) {
+        for (const runner::anthropic_refusal& each : refusals_of(model, model.parameters)) {
+            table.problem(each.setting, each.why);
+        }
     }
     table.time("connect_seconds", model.connect, 1, 3600);
     table.time("first_byte_seconds", model.first_byte, 1, day);

@@ -17,5 +17,7 @@ void describe_tools(config_table& table, tools_config& tools, session::history_p
 void describe_mcp_server(config_table& table, mcp_server_config& server);
 void describe_model(config_table& table, model_config& model);
 void describe_agent(config_table& table, agent_config& agent);
+/// The parameters that both a model and an agent may have.
+void describe_agent_parameters(config_table& table, runner::model_parameters& parameters);
 
 } // namespace agui::gateway

@@ -10,6 +10,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace agui::runner {
@@ -104,7 +107,9 @@ private:
     void leave_out(std::string_view setting) const;
     void thinking();
     void output_config();
-    void temperature();
+    void sampling();
+    void number_setting(std::string_view name, const std::optional<double>& value);
+    void stop();
     void tool_choice();
     void tools();
 
@@ -131,7 +136,8 @@ std::string request_writer::write() {
     );
     thinking();
     output_config();
-    temperature();
+    sampling();
+    stop();
     if (request_.tools != nullptr && !request_.tools->empty()) {
         tool_choice();
     }
@@ -196,14 +202,36 @@ void request_writer::output_config() {
     out_.push_back('}');
 }
 
-void request_writer::temperature() {
-    if (!given_.temperature || is_dropped("temperature")) {
+void request_writer::sampling() {
+    number_setting("temperature", given_.temperature);
+    number_setting("top_p", given_.top_p);
+    if (given_.seed && !is_dropped("seed")) {
+        leave_out("seed");
+    }
+}
+
+void request_writer::number_setting(std::string_view name, const std::optional<double>& value) {
+    if (!value || is_dropped(name)) {
         return;
     }
     if (rules_.sampling) {
-        body_.number_member("temperature", *given_.temperature);
-    } else if (std::isfinite(*given_.temperature)) {
-        leave_out("temperature");
+        body_.number_member(name, *value);
+    } else if (std::isfinite(*value)) {
+        leave_out(name);
+    }
+}
+
+void request_writer::stop() {
+    if (!given_.stop || is_dropped("stop")) {
+        return;
+    }
+    std::vector<std::string> taken;
+    std::ranges::copy_if(*given_.stop, std::back_inserter(taken), is_anthropic_stop);
+    if (taken.size() < given_.stop->size()) {
+        leave_out("stop");
+    }
+    if (!taken.empty()) {
+        body_.list_member("stop_sequences", taken);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/white_space.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -107,6 +108,8 @@ anthropic_rules anthropic_rules_of(std::string_view model) {
     return rules;
 }
 
+bool is_anthropic_stop(std::string_view text) noexcept { return !is_blank(text); }
+
 std::vector<anthropic_refusal>
 anthropic_refusals(const model_parameters& parameters, const anthropic_settings& settings) {
     const anthropic_rules rules = anthropic_rules_of(parameters.model);
@@ -120,6 +123,15 @@ anthropic_refusals(const model_parameters& parameters, const anthropic_settings&
     };
     if (parameters.temperature && !rules.sampling) {
         refuse("temperature", "any temperature; use reasoning_effort");
+    }
+    if (parameters.top_p && !rules.sampling) {
+        refuse("top_p", "any top_p; use reasoning_effort");
+    }
+    if (parameters.stop && !std::ranges::all_of(*parameters.stop, is_anthropic_stop)) {
+        refuse("stop", "white space as a stop text");
+    }
+    if (parameters.seed) {
+        refuse("seed", "a seed: its dialect has none");
     }
     if (parameters.tool_choice && forces_a_call(*parameters.tool_choice) && !rules.forced_choice) {
         refuse("tool_choice", "a tool_choice that forces a call");

@@ -28,10 +28,20 @@ struct anthropic_rules {
 [[nodiscard]] anthropic_rules anthropic_rules_of(std::string_view model);
 
 /// Names of the settings that anthropic_settings::drop may hold.
-inline constexpr std::array<std::string_view, 6> anthropic_setting_names = {
-    "temperature",      "tool_choice", "parallel_tool_calls",
-    "reasoning_effort", "thinking",    "max_output_tokens",
+inline constexpr std::array<std::string_view, 9> anthropic_setting_names = {
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "thinking",
+    "tool_choice",
+    "reasoning_effort",
+    "max_output_tokens",
+    "parallel_tool_calls",
 };
+
+/// True if the server takes the text as a stop sequence: it refuses white space alone.
+[[nodiscard]] bool is_anthropic_stop(std::string_view text) noexcept;
 
 /// A setting that a model would refuse.
 struct anthropic_refusal {

@@ -2,6 +2,7 @@
 
 #include <boost/assert/source_location.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -47,6 +48,12 @@ void add_usage(std::vector<token_usage>& all, const token_usage& more) {
         }
     }
     all.push_back(more);
+}
+
+bool is_valid_stop(const std::vector<std::string>& stop) noexcept {
+    return stop.size() <= stop_texts_max && std::ranges::all_of(stop, [](const std::string& text) {
+               return !text.empty() && text.size() <= stop_text_bytes_max;
+           });
 }
 
 void model_sink::on_call_end(std::size_t call) { (void)call; }

@@ -45,7 +45,17 @@ struct model_parameters {
     std::optional<runner::tool_choice> tool_choice;
     std::optional<bool> parallel_tool_calls;
     std::optional<std::string> reasoning_effort;
+    std::optional<double> top_p;
+    std::optional<std::vector<std::string>> stop; ///< The answer ends before any of these texts.
+    std::optional<std::int64_t> seed;             ///< For answers that can be repeated.
 };
+
+/// Limits for model_parameters::stop, above those of any known server that states one.
+inline constexpr std::size_t stop_texts_max = 16;
+inline constexpr std::size_t stop_text_bytes_max = 256;
+
+/// True if `stop` keeps these limits and has no empty text.
+[[nodiscard]] bool is_valid_stop(const std::vector<std::string>& stop) noexcept;
 
 /// One model call. References are valid until ask() has returned.
 struct model_request {

@@ -35,6 +35,9 @@ void carry_all(
     carry(given.max_output_tokens, edited.max_output_tokens, to.max_output_tokens);
     carry(given.parallel_tool_calls, edited.parallel_tool_calls, to.parallel_tool_calls);
     carry(given.reasoning_effort, edited.reasoning_effort, to.reasoning_effort);
+    carry(given.top_p, edited.top_p, to.top_p);
+    carry(given.stop, edited.stop, to.stop);
+    carry(given.seed, edited.seed, to.seed);
     if (!same(given.tool_choice, edited.tool_choice)) {
         to.tool_choice = edited.tool_choice;
     }

@@ -86,6 +86,15 @@ void request_writer::parameters() {
     if (given.max_output_tokens) {
         body_.number_member(output_limit_member(given.model), *given.max_output_tokens);
     }
+    if (given.top_p) {
+        body_.number_member("top_p", *given.top_p);
+    }
+    if (given.stop && !given.stop->empty()) {
+        body_.list_member("stop", *given.stop);
+    }
+    if (given.seed) {
+        body_.number_member("seed", *given.seed);
+    }
     if (given.reasoning_effort && !thinking_off_) {
         body_.text_member("reasoning_effort", *given.reasoning_effort);
     }

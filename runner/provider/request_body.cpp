@@ -66,6 +66,19 @@ void request_body::true_or_false(std::string_view name, bool value) {
     raw_member(name, value ? "true" : "false");
 }
 
+void request_body::list_member(std::string_view name, const std::vector<std::string>& texts) {
+    if (!begin(name)) {
+        return;
+    }
+    char separator = '[';
+    for (const std::string& text : texts) {
+        text_.push_back(separator);
+        append_json_string(text_, text);
+        separator = ',';
+    }
+    text_.append(texts.empty() ? "[]" : "]");
+}
+
 void request_body::raw_member(std::string_view name, std::string_view value) {
     if (begin(name)) {
         text_.append(value);

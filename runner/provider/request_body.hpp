@@ -39,6 +39,7 @@ public:
     /// left out.
     void number_member(std::string_view name, double value);
     void true_or_false(std::string_view name, bool value);
+    void list_member(std::string_view name, const std::vector<std::string>& texts);
     /// A member with this JSON text.
     void raw_member(std::string_view name, std::string_view value);
     /// The member, whatever `extra_body` says.

@@ -4,7 +4,10 @@
 
 #include <boost/json/object.hpp>
 
+#include <array>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::runner {
@@ -27,7 +30,19 @@ struct responses_settings {
     /// Ask for the reasoning in encrypted form, so that it can be sent back. Models that do not
     /// reason may refuse that.
     bool encrypted_reasoning = true;
+    /// Settings that are left out without a word.
+    std::vector<std::string> drop = {};
+    /// Is told of each setting of a request that is left out because the dialect has no member for
+    /// it. Called from any thread, possibly for each request. May be empty.
+    std::function<void(std::string_view model, std::string_view setting)> on_left_out = {};
 };
+
+/// The settings that the dialect has no member for. responses_settings::drop holds some of them.
+inline constexpr std::array<std::string_view, 2> responses_missing_settings = {"stop", "seed"};
+
+/// Those of responses_missing_settings that `parameters` has and `drop` does not.
+[[nodiscard]] std::vector<std::string_view>
+responses_refusals(const model_parameters& parameters, const std::vector<std::string>& drop);
 
 /// The body of POST /responses, without any state of the server (`store` is false). The input is
 /// its last member, so that the body of a conversation that grows begins with the former body.

@@ -6,6 +6,7 @@
 #include "runner/responses/responses_input.hpp"
 #include "session/base/white_space.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace agui::runner {
@@ -80,8 +81,16 @@ std::string request_writer::write() {
 }
 
 void request_writer::parameters() {
+    if (settings_.on_left_out) {
+        for (const std::string_view setting : responses_refusals(given_, settings_.drop)) {
+            settings_.on_left_out(given_.model, setting);
+        }
+    }
     if (given_.temperature) {
         body_.number_member("temperature", *given_.temperature);
+    }
+    if (given_.top_p) {
+        body_.number_member("top_p", *given_.top_p);
     }
     if (given_.max_output_tokens) {
         body_.number_member("max_output_tokens", *given_.max_output_tokens);
@@ -161,6 +170,21 @@ void request_writer::tool_choice() {
 }
 
 } // namespace
+
+std::vector<std::string_view>
+responses_refusals(const model_parameters& parameters, const std::vector<std::string>& drop) {
+    const auto is_dropped = [&drop](std::string_view setting) {
+        return std::ranges::find(drop, setting) != drop.end();
+    };
+    std::vector<std::string_view> all;
+    if (parameters.stop && !parameters.stop->empty() && !is_dropped("stop")) {
+        all.emplace_back("stop");
+    }
+    if (parameters.seed && !is_dropped("seed")) {
+        all.emplace_back("seed");
+    }
+    return all;
+}
 
 std::string
 write_responses_request(const model_request& request, const responses_settings& settings) {

@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <initializer_list>
+#include <limits>
+#include <span>
 
 namespace agui::translator {
 namespace {
@@ -91,18 +94,59 @@ std::optional<std::string> read_tool_choice(const object& bag, notes_type& notes
     return std::string(found->get_string());
 }
 
-std::optional<double> read_temperature(const object& bag, notes_type& notes) {
-    const value* found = find_member(bag, "temperature");
+std::optional<double> read_number(
+    const object& bag, std::initializer_list<std::string_view> keys, double highest,
+    notes_type& notes
+) {
+    const value* found = find_any(bag, keys);
     if (found == nullptr) {
         return std::nullopt;
     }
     boost::json::error_code ec;
     const double number = found->to_number<double>(ec);
-    if (ec || !std::isfinite(number) || number < 0) {
-        ignore(notes, "temperature");
+    if (ec || !std::isfinite(number) || number < 0 || number > highest) {
+        ignore(notes, *keys.begin());
         return std::nullopt;
     }
     return number;
+}
+
+std::optional<std::int64_t> read_seed(const object& bag, notes_type& notes) {
+    const value* found = find_member(bag, "seed");
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    boost::json::error_code ec;
+    const auto number = found->to_number<std::int64_t>(ec);
+    if (ec) {
+        ignore(notes, "seed");
+        return std::nullopt;
+    }
+    return number;
+}
+
+/// A text or a list of texts.
+std::optional<std::vector<std::string>> read_stop(const object& bag, notes_type& notes) {
+    // The limits of runner::model_parameters::stop.
+    constexpr std::size_t texts_max = 16;
+    constexpr std::size_t text_bytes_max = 256;
+    const value* found = find_any(bag, {"stop", "stop_sequences", "stopSequences"});
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const std::span<const value> all =
+        found->is_array() ? std::span(found->get_array()) : std::span(found, 1);
+    std::vector<std::string> texts;
+    for (const value& each : all) {
+        const boost::json::string* const text = each.if_string();
+        if (text == nullptr || text->empty() || text->size() > text_bytes_max ||
+            texts.size() == texts_max) {
+            ignore(notes, "stop");
+            return std::nullopt;
+        }
+        texts.emplace_back(*text);
+    }
+    return texts;
 }
 
 std::optional<std::int64_t> read_max_output_tokens(const object& bag, notes_type& notes) {
@@ -148,7 +192,11 @@ read_forwarded(const value& bag, const std::vector<std::string>& prompt_props, n
     }
     forwarded_settings out;
     out.model = read_name(*given, {"model", "modelName"}, notes);
-    out.temperature = read_temperature(*given, notes);
+    out.temperature =
+        read_number(*given, {"temperature"}, std::numeric_limits<double>::max(), notes);
+    out.top_p = read_number(*given, {"top_p", "topP"}, 1, notes);
+    out.stop = read_stop(*given, notes);
+    out.seed = read_seed(*given, notes);
     out.max_output_tokens = read_max_output_tokens(*given, notes);
     out.tool_choice = read_tool_choice(*given, notes);
     out.reasoning_effort = read_name(*given, {"reasoning_effort", "reasoningEffort"}, notes);

@@ -59,8 +59,11 @@ struct forwarded_settings {
     std::optional<std::string> model; ///< `model`, `modelName`
     std::optional<double> temperature;
     std::optional<std::int64_t> max_output_tokens;
-    std::optional<std::string> tool_choice;      ///< `tool_choice`, `toolChoice`
-    std::optional<std::string> reasoning_effort; ///< `reasoning_effort`, `reasoningEffort`
+    std::optional<std::string> tool_choice;       ///< `tool_choice`, `toolChoice`
+    std::optional<std::string> reasoning_effort;  ///< `reasoning_effort`, `reasoningEffort`
+    std::optional<double> top_p;                  ///< `top_p`, `topP`
+    std::optional<std::vector<std::string>> stop; ///< `stop`, `stop_sequences`: a text or a list
+    std::optional<std::int64_t> seed;
     bool ephemeral = false;
     /// Only for the history route: continue with the events of the active run.
     bool follow = false;

@@ -548,6 +548,40 @@ TEST(Config, RefusesWhatTheModelRefuses) {
     );
 }
 
+TEST(Config, AnAgentsParametersPrecedeThoseOfItsModels) {
+    const config all =
+        load(
+            std::string(minimal) + "top_p = 0.9\nseed = 1\nreasoning_effort = \"low\"\n"
+                                   "[[agents]]\nmodels = [\"main\"]\n"
+                                   "top_p = 0.5\nstop = [\"END\"]\nreasoning_effort = \"high\"\n"
+        )
+            .value();
+
+    const runner::model_parameters merged = parameters_of(all.agents.at(0), all.models.at(0));
+    EXPECT_EQ(merged.top_p, 0.5);
+    EXPECT_EQ(merged.stop, std::vector<std::string>{"END"});
+    EXPECT_EQ(merged.seed, 1);
+    EXPECT_EQ(merged.reasoning_effort, "high");
+    EXPECT_NE(print_config(all).find("stop = [ 'END' ]"), std::string::npos) << print_config(all);
+}
+
+TEST(Config, RefusesParametersThatAModelOrItsDialectDoesNotTake) {
+    const auto has_problem = [](const std::string& of, std::string_view what) {
+        return of.find(what) != std::string::npos;
+    };
+    const std::string agent = "[[agents]]\nmodels = [\"main\"]\n";
+
+    EXPECT_TRUE(has_problem(problem_of(gpt, {"models.main.seed=1"}), "models.main.seed: the Resp"));
+    EXPECT_TRUE(load(gpt, {"models.main.seed=1", "models.main.drop=[\"seed\"]"}));
+    EXPECT_TRUE(has_problem(problem_of(gpt + agent + "stop = [\"a\"]\n"), "stop: [models.main]"));
+    EXPECT_TRUE(has_problem(problem_of(claude + agent + "top_p = 0.5\n"), "top_p: [models.main]"));
+    EXPECT_TRUE(load(claude + agent + "top_p = 0.5\n", {"models.main.drop=[\"top_p\"]"}));
+    EXPECT_TRUE(has_problem(problem_of(gpt, {"models.main.drop=[\"top_p\"]"}), "drop"));
+    EXPECT_TRUE(has_problem(problem_of(minimal, {"models.main.drop=[]"}), "drop: is only for"));
+    EXPECT_TRUE(has_problem(problem_of(minimal, {"models.main.stop=[\"\"]"}), "at most 16 texts"));
+    EXPECT_TRUE(has_problem(problem_of(minimal, {"models.main.top_p=1.1"}), "top_p"));
+}
+
 TEST(Config, RefusesKeysOfAnotherDialect) {
     EXPECT_NE(
         problem_of(claude, {"models.main.variant=gemini"}).find("only for provider = \"openai\""),
@@ -904,6 +938,9 @@ TEST_F(ConfigSecret, EveryKeyThatCanBePrintedIsDescribed) {
                   "models.main.tool_choice=auto",
                   "models.main.parallel_tool_calls=true",
                   "models.main.reasoning_effort=low",
+                  "models.main.top_p=0.5",
+                  "models.main.stop=[\"END\"]",
+                  "models.main.seed=1",
                   "models.main.extra_body.top_k=3",
                   "tools.external.0.name=t",
                   "tools.webhook.0.name=w",

@@ -596,6 +596,26 @@ TEST_F(AnthropicRequest, WritesItsParameters) {
     EXPECT_TRUE(left_out.empty());
 }
 
+TEST_F(AnthropicRequest, WritesTopPAndStopTexts) {
+    request.parameters.model = "claude-opus-4-6";
+    request.parameters.top_p = 0.5;
+    request.parameters.stop = std::vector<std::string>{"END", "\n\n"};
+    request.parameters.seed = 7;
+
+    EXPECT_EQ(
+        write(), R"({"model":"claude-opus-4-6","max_tokens":32000,"top_p":0.5,)"
+                 R"("stop_sequences":["END"],"stream":true,"messages":[]})"
+    );
+    EXPECT_EQ(left_out, (std::vector<std::string>{"claude-opus-4-6 seed", "claude-opus-4-6 stop"}))
+        << "no seed, and no stop text of white space";
+    request.parameters.model = "claude-opus-5-5";
+    EXPECT_EQ(member("top_p"), "");
+    left_out.clear();
+    settings.drop = {"top_p", "stop", "seed"};
+    (void)write();
+    EXPECT_TRUE(left_out.empty());
+}
+
 TEST_F(AnthropicRequest, LeavesOutWhatTheModelRefuses) {
     tools.push_back({"f", "", {}});
     request.parameters.temperature = 0.5;

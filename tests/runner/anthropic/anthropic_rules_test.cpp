@@ -80,6 +80,20 @@ TEST(AnthropicRules, NameTheSettingsThatTheModelRefuses) {
     EXPECT_EQ(refused(parameters, settings), std::vector<std::string>());
 }
 
+TEST(AnthropicRules, NameParametersThatNoModelTakes) {
+    model_parameters parameters;
+    parameters.model = "claude-opus-4-6";
+    parameters.top_p = 0.5;
+    parameters.stop = std::vector<std::string>{"END"};
+    EXPECT_EQ(refused(parameters), std::vector<std::string>());
+
+    parameters.stop = std::vector<std::string>{"END", " "};
+    parameters.seed = 7;
+    EXPECT_EQ(refused(parameters), (std::vector<std::string>{"stop", "seed"}));
+    parameters.model = "claude-opus-5-5";
+    EXPECT_EQ(refused(parameters), (std::vector<std::string>{"top_p", "stop", "seed"}));
+}
+
 TEST(AnthropicRules, AllowWhatForcesNoCall) {
     model_parameters parameters;
     parameters.model = "claude-opus-5-5";

@@ -460,6 +460,19 @@ TEST_F(OpenaiChatRequest, SendsParametersThatAreSet) {
     );
 }
 
+TEST_F(OpenaiChatRequest, SendsTopPStopAndSeed) {
+    request.parameters.top_p = 0.25;
+    request.parameters.stop = std::vector<std::string>{"END", "\n\n"};
+    request.parameters.seed = -7;
+
+    EXPECT_EQ(
+        write(), R"({"model":"m","messages":[],"top_p":0.25,"stop":["END","\n\n"],"seed":-7,)"
+                 R"("stream":true,"stream_options":{"include_usage":true}})"
+    );
+    request.parameters.stop->clear();
+    EXPECT_EQ(write().find("stop\":"), std::string::npos);
+}
+
 TEST_F(OpenaiChatRequest, ChoosesTheOutputLimitThatTheModelsServerKnows) {
     request.parameters.max_output_tokens = 5;
     const std::vector<std::pair<std::string, std::string>> expected = {

@@ -353,6 +353,29 @@ TEST_F(ResponsesRequest, WritesItsParameters) {
     EXPECT_EQ(member("reasoning"), R"({"summary":"detailed"})");
 }
 
+TEST_F(ResponsesRequest, LeavesOutWhatTheDialectHasNoMemberFor) {
+    request.parameters.top_p = 0.5;
+    request.parameters.stop = std::vector<std::string>{"END"};
+    request.parameters.seed = 7;
+    std::vector<std::string> left_out;
+    settings.on_left_out = [&](std::string_view model, std::string_view setting) {
+        left_out.push_back(std::string(model) + " " + std::string(setting));
+    };
+
+    EXPECT_EQ(member("top_p"), "0.5");
+    left_out.clear();
+    EXPECT_EQ(member("stop") + member("seed"), "");
+    EXPECT_EQ(left_out.at(0), "gpt-5.6 stop");
+    EXPECT_EQ(left_out.at(1), "gpt-5.6 seed");
+    EXPECT_EQ(
+        responses_refusals(request.parameters, {"stop"}), std::vector<std::string_view>{"seed"}
+    );
+    settings.drop = {"stop", "seed"};
+    left_out.clear();
+    (void)write();
+    EXPECT_TRUE(left_out.empty());
+}
+
 TEST_F(ResponsesRequest, LetsTheConfigurationReplaceMembers) {
     settings.extra_body = {
         {"stream_options", nullptr},

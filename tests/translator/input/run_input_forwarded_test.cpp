@@ -109,6 +109,44 @@ TEST(RunInputForwarded, IgnoresNumbersOutOfRange) {
     EXPECT_FALSE(input.forwarded.max_output_tokens.has_value());
 }
 
+TEST(RunInputForwarded, ReadsTopPStopAndSeed) {
+    const forwarded_settings given =
+        read_with(R"("forwardedProps":{"topP":0.5,"stop":"END","seed":-7})").forwarded;
+    EXPECT_EQ(given.top_p, 0.5);
+    EXPECT_EQ(given.stop, std::vector<std::string>{"END"});
+    EXPECT_EQ(given.seed, -7);
+
+    const run_input more =
+        read_with(R"("forwardedProps":{"top_p":1,"stop_sequences":["a","b"],"seed":1.5})");
+    EXPECT_EQ(more.forwarded.top_p, 1.0);
+    EXPECT_EQ(more.forwarded.stop, (std::vector<std::string>{"a", "b"}));
+    EXPECT_FALSE(more.forwarded.seed.has_value());
+    EXPECT_THAT(more.notes, ElementsAre(HasSubstr("forwardedProps.seed")));
+}
+
+TEST(RunInputForwarded, LimitsTopPAndStop) {
+    const std::string many = R"("a","a","a","a","a","a","a","a")";
+    const std::vector<std::string> cases{
+        R"("top_p":1.1)",
+        R"("stop":"")",
+        R"("stop":[1])",
+        R"("stop":")" + std::string(257, 'a') + "\"",
+        R"("stop":[)" + many + "," + many + R"(,"a"])",
+    };
+    for (const std::string& each : cases) {
+        SCOPED_TRACE(each);
+        const run_input input = read_with(R"("forwardedProps":{)" + each + "}");
+        EXPECT_FALSE(input.forwarded.top_p.has_value());
+        EXPECT_FALSE(input.forwarded.stop.has_value());
+        EXPECT_EQ(input.notes.size(), 1U);
+    }
+    EXPECT_EQ(
+        read_with(R"("forwardedProps":{"stop":[)" + many + "," + many + "]}")
+            .forwarded.stop->size(),
+        16U
+    );
+}
+
 TEST(RunInputForwarded, MayBeNoObject) {
     const run_input input = read_with(R"("forwardedProps":"x")");
 
