@@ -203,7 +203,6 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.settings.limits = agent.limits;
     entry.settings.window = agent.window;
     entry.settings.reply = agent.reply;
-    entry.settings.asks_for_reply_schema = agent.reply_schema;
     if (!agent.detects_loops) {
         entry.settings.limits.loop_threshold = 0;
     }

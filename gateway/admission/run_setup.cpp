@@ -355,6 +355,9 @@ chosen_agent agent_of(
         if (asked.seed && may_set("seed")) {
             parameters.seed = asked.seed;
         }
+        if (asked.response_format && may_set("response_format")) {
+            parameters.format = *asked.response_format;
+        }
     };
     set(chosen.settings.parameters);
     for (runner::model_choice& other : chosen.fallbacks) {

@@ -235,7 +235,9 @@ struct agent_config {
     /// Precede those of the models. Only top_p, stop, seed and reasoning_effort are used.
     runner::model_parameters parameters;
     runner::reply_format reply = runner::reply_format::text; ///< `reply_format`
-    bool reply_schema = false;
+    bool reply_schema = false;                               ///< Of the form `items`.
+    /// `reply_schema` as text: the JSON Schema of the model's text. Empty if there is none.
+    std::string reply_schema_text;
     /// nullopt means session.client_history.
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
@@ -247,7 +249,7 @@ struct agent_config {
     bool titles = true;       ///< `title = "first_message"`
 };
 
-/// The model's parameters with those of the agent.
+/// The model's parameters with those of the agent, including its reply_schema.
 [[nodiscard]] runner::model_parameters
 parameters_of(const agent_config& agent, const model_config& model);
 

@@ -1,10 +1,14 @@
 #include "gateway/config/config_sections.hpp"
 
 #include "gateway/config/config_values.hpp"
+#include "session/base/parse_json.hpp"
 #include "session/prompt/prompt_template.hpp"
 #include "translator/input/input_forwarded.hpp"
 
+#include <boost/json/serialize.hpp>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -93,6 +97,35 @@ void describe_place(config_table& table, std::string_view key, context_place& pl
     );
 }
 
+// True for the schema of the form `items`, or the text of another one.
+void describe_reply_schema(config_table& table, agent_config& agent) {
+    constexpr std::size_t longest = 65'536; // Sent with each request of the agent.
+    const bool is_items = agent.reply == runner::reply_format::items;
+    std::string& text = agent.reply_schema_text;
+    if (!table.has_text("reply_schema") && !(table.is_printed() && !text.empty())) {
+        table.value("reply_schema", agent.reply_schema);
+        if (agent.reply_schema && !is_items) {
+            table.problem("reply_schema", "needs reply_format = \"items\"");
+        }
+        return;
+    }
+    if (!table.value("reply_schema", text)) {
+        return;
+    }
+    const auto schema = parse_json(text);
+    if (is_items) {
+        table.problem("reply_schema", "must be true or false with reply_format = \"items\"");
+    } else if (!schema || !schema->is_object() || text.size() > longest) {
+        table.problem(
+            "reply_schema",
+            "must be true, false or the text of a JSON object (a JSON Schema) of at most " +
+                std::to_string(longest) + " bytes"
+        );
+    } else {
+        text = boost::json::serialize(*schema);
+    }
+}
+
 } // namespace
 
 void describe_agent(config_table& table, agent_config& agent) {
@@ -138,19 +171,18 @@ void describe_agent(config_table& table, agent_config& agent) {
     table.choice(
         "reply_format", agent.reply, {{"text", reply_format::text}, {"items", reply_format::items}}
     );
-    table.value("reply_schema", agent.reply_schema);
-    if (agent.reply_schema && agent.reply == reply_format::text) {
-        table.problem("reply_schema", "needs reply_format = \"items\"");
-    }
+    describe_reply_schema(table, agent);
     table.choice("prefix_check", agent.prefix_check, {{"log", true}, {"off", false}});
     table.choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort", "top_p",
-        "stop",  "seed"
+        "stop",  "seed",        "response_format"
     };
     for (const std::string& name : agent.overridable) {
         if (std::ranges::find(settable, name) == std::end(settable)) {
             table.problem("overridable", "holds \"" + name + "\", which no request can set");
+        } else if (name == "response_format" && agent.reply == reply_format::items) {
+            table.problem("overridable", "\"response_format\" needs reply_format = \"text\"");
         }
     }
     describe_limits(table, agent);

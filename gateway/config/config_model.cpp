@@ -2,12 +2,14 @@
 
 #include "gateway/config/config_values.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
+#include "runner/loop/reply_items.hpp"
 #include "runner/openai/tagged_thoughts.hpp"
 #include "session/base/ascii.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -251,6 +253,17 @@ void refuse_keys_of_others(config_table& table, kind provider) {
     }
 }
 
+std::shared_ptr<const runner::answer_format> format_of(const agent_config& agent) {
+    std::string schema =
+        agent.reply_schema ? std::string(runner::reply_items_schema()) : agent.reply_schema_text;
+    if (schema.empty()) {
+        return nullptr;
+    }
+    return std::make_shared<const runner::answer_format>(
+        runner::answer_format{.schema = std::move(schema)}
+    );
+}
+
 } // namespace
 
 bool is_served(kind provider) noexcept {
@@ -297,6 +310,7 @@ runner::model_parameters parameters_of(const agent_config& agent, const model_co
     take(own.stop, merged.stop);
     take(own.seed, merged.seed);
     take(own.reasoning_effort, merged.reasoning_effort);
+    merged.format = format_of(agent);
     return merged;
 }
 

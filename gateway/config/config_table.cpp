@@ -79,6 +79,11 @@ const toml::node* config_table::find(std::string_view key) {
 
 bool config_table::has(std::string_view key) { return find(key) != nullptr; }
 
+bool config_table::has_text(std::string_view key) {
+    const toml::node* const node = find(key);
+    return node != nullptr && node->is_string();
+}
+
 bool config_table::value(std::string_view key, std::string& value) {
     if (is_printed()) {
         to_->insert(key, value);

@@ -42,6 +42,8 @@ public:
         return !is_printed() || says_something;
     }
     [[nodiscard]] bool has(std::string_view key);
+    /// True if the key has a text, for keys whose value may have several types.
+    [[nodiscard]] bool has_text(std::string_view key);
 
     bool value(std::string_view key, std::string& value);
     bool value(std::string_view key, bool& value);

@@ -183,7 +183,11 @@ void request_writer::thinking() {
 void request_writer::output_config() {
     const bool has_effort = given_.reasoning_effort && !is_dropped("reasoning_effort") &&
                             !wants_no_thinking(request_, settings_);
-    const bool has_schema = !request_.answer_schema.empty();
+    const bool has_format = given_.format != nullptr && !is_dropped("response_format");
+    const bool has_schema = has_format && !given_.format->schema.empty();
+    if (has_format && !has_schema) { // The dialect has no form for any JSON object.
+        leave_out("response_format");
+    }
     if ((!has_effort && !has_schema) || !body_.begin("output_config")) {
         return;
     }
@@ -197,7 +201,7 @@ void request_writer::output_config() {
     }
     if (has_schema) {
         out_.append(has_effort ? "," : "").append(R"("format":{"type":"json_schema","schema":)");
-        out_.append(request_.answer_schema).append("}");
+        out_.append(given_.format->schema).append("}");
     }
     out_.push_back('}');
 }

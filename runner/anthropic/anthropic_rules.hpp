@@ -28,7 +28,8 @@ struct anthropic_rules {
 [[nodiscard]] anthropic_rules anthropic_rules_of(std::string_view model);
 
 /// Names of the settings that anthropic_settings::drop may hold.
-inline constexpr std::array<std::string_view, 9> anthropic_setting_names = {
+inline constexpr std::array<std::string_view, 10> anthropic_setting_names = {
+    "response_format",
     "temperature",
     "top_p",
     "stop",

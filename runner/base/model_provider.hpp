@@ -36,6 +36,15 @@ struct tool_choice {
 /// "auto", "none", "required"; anything else is a tool's name.
 [[nodiscard]] tool_choice tool_choice_from_string(std::string_view text);
 
+/// The form that the text of an answer must have. The model server enforces it, as far as it can.
+struct answer_format {
+    std::string schema; ///< JSON Schema of the text, as text. Empty: any JSON object.
+    /// 1 to 64 characters from A-Z a-z 0-9 _ -, for servers that demand one.
+    std::string name = "reply";
+    /// The server must guarantee the schema. It refuses schemas for which it cannot.
+    bool strict = true;
+};
+
 /// The parameters of a model call besides its messages. The model server's default applies to each
 /// absent one.
 struct model_parameters {
@@ -48,6 +57,7 @@ struct model_parameters {
     std::optional<double> top_p;
     std::optional<std::vector<std::string>> stop; ///< The answer ends before any of these texts.
     std::optional<std::int64_t> seed;             ///< For answers that can be repeated.
+    std::shared_ptr<const answer_format> format;  ///< Null if any text will do.
 };
 
 /// Limits for model_parameters::stop, above those of any known server that states one.
@@ -74,8 +84,6 @@ struct model_request {
     /// shrinks it to what it still keeps, and to 0 once the server has the request.
     memory_share* memory = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
-    /// JSON Schema (text) of the object that the answer's text must be; empty if any text will do.
-    std::string_view answer_schema = {};
 };
 
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.

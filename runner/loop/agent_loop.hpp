@@ -123,8 +123,7 @@ struct agent_settings {
     /// With `items`, the text of an answer is shown when it is complete, without the parts that are
     /// not for people. Unreadable parts cause a warning in the log.
     reply_format reply = reply_format::text;
-    bool asks_for_reply_schema = false; ///< With `items`: send its schema to model servers.
-    session::history_window window;     ///< How much of the conversation the model is sent.
+    session::history_window window; ///< How much of the conversation the model is sent.
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
 };

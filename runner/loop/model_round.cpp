@@ -293,9 +293,6 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
     }
     request.instructions = run_.request.agent.instructions;
     request.tools = &run_.tools.offered();
-    if (run_.request.agent.asks_for_reply_schema) {
-        request.answer_schema = reply_items_schema();
-    }
     return request;
 }
 

@@ -38,6 +38,7 @@ void carry_all(
     carry(given.top_p, edited.top_p, to.top_p);
     carry(given.stop, edited.stop, to.stop);
     carry(given.seed, edited.seed, to.seed);
+    carry(given.format, edited.format, to.format);
     if (!same(given.tool_choice, edited.tool_choice)) {
         to.tool_choice = edited.tool_choice;
     }

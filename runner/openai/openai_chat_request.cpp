@@ -41,6 +41,7 @@ public:
 
 private:
     void parameters();
+    void response_format();
     void tools();
 
     const model_request& request_;
@@ -59,13 +60,7 @@ std::string request_writer::write() {
         tools();
     }
     parameters();
-    if (!request_.answer_schema.empty() && body_.begin("response_format")) {
-        body_.text()
-            .append(R"({"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":)"
-            )
-            .append(request_.answer_schema)
-            .append("}}");
-    }
+    response_format();
     body_.true_or_false("stream", true);
     body_.raw_member("stream_options", R"({"include_usage":true})");
     if (thinking_off_) {
@@ -98,6 +93,20 @@ void request_writer::parameters() {
     if (given.reasoning_effort && !thinking_off_) {
         body_.text_member("reasoning_effort", *given.reasoning_effort);
     }
+}
+
+void request_writer::response_format() {
+    const answer_format* const format = request_.parameters.format.get();
+    if (format == nullptr || !body_.begin("response_format")) {
+        return;
+    }
+    if (format->schema.empty()) {
+        body_.text().append(R"({"type":"json_object"})");
+        return;
+    }
+    body_.text().append(R"({"type":"json_schema","json_schema":{)");
+    append_answer_format(body_.text(), *format);
+    body_.text().append("}}");
 }
 
 void request_writer::tools() {

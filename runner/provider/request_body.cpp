@@ -100,6 +100,13 @@ std::string request_body::finish() {
     return std::move(text_);
 }
 
+void append_answer_format(std::string& out, const answer_format& format) {
+    out.append(R"("name":)");
+    append_json_string(out, format.name);
+    out.append(format.strict ? R"(,"strict":true)" : "");
+    out.append(R"(,"schema":)").append(format.schema);
+}
+
 void append_tool(
     std::string& out, const tool_definition& tool, const tool_names& names,
     std::string_view schema_name

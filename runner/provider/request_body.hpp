@@ -56,6 +56,9 @@ private:
     std::string text_ = "{";
 };
 
+/// Appends the members `name`, `strict` and `schema` of a format that has a schema.
+void append_answer_format(std::string& out, const answer_format& format);
+
 /// Appends the members of a tool: name, description and schema, which each dialect calls otherwise.
 void append_tool(
     std::string& out, const tool_definition& tool, const tool_names& names,

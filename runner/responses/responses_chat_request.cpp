@@ -96,11 +96,16 @@ void request_writer::parameters() {
         body_.number_member("max_output_tokens", *given_.max_output_tokens);
     }
     reasoning();
-    if (!request_.answer_schema.empty() && body_.begin("text")) {
-        out_.append(R"({"format":{"type":"json_schema","name":"reply","strict":true,"schema":)")
-            .append(request_.answer_schema)
-            .append("}}");
+    if (given_.format == nullptr || !body_.begin("text")) {
+        return;
     }
+    if (given_.format->schema.empty()) {
+        out_.append(R"({"format":{"type":"json_object"}})");
+        return;
+    }
+    out_.append(R"({"format":{"type":"json_schema",)");
+    append_answer_format(out_, *given_.format);
+    out_.append("}}");
 }
 
 void request_writer::reasoning() {

@@ -173,7 +173,7 @@ read_forwarded_members(const object& body, const input_limits& limits, run_input
         }
         bag[name] = **text;
     }
-    out.forwarded = read_forwarded(bag, limits.prompt_props, out.notes);
+    out.forwarded = read_forwarded(bag, limits, out.notes);
     return root;
 }
 

@@ -1,5 +1,6 @@
 #include "translator/input/input_forwarded.hpp"
 
+#include "runner/base/model_provider.hpp"
 #include "session/base/ascii.hpp"
 #include "session/prompt/prompt_template.hpp"
 #include "translator/input/input_fields.hpp"
@@ -12,7 +13,9 @@
 #include <cstddef>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <span>
+#include <utility>
 
 namespace agui::translator {
 namespace {
@@ -127,9 +130,6 @@ std::optional<std::int64_t> read_seed(const object& bag, notes_type& notes) {
 
 /// A text or a list of texts.
 std::optional<std::vector<std::string>> read_stop(const object& bag, notes_type& notes) {
-    // The limits of runner::model_parameters::stop.
-    constexpr std::size_t texts_max = 16;
-    constexpr std::size_t text_bytes_max = 256;
     const value* found = find_any(bag, {"stop", "stop_sequences", "stopSequences"});
     if (found == nullptr) {
         return std::nullopt;
@@ -138,15 +138,79 @@ std::optional<std::vector<std::string>> read_stop(const object& bag, notes_type&
         found->is_array() ? std::span(found->get_array()) : std::span(found, 1);
     std::vector<std::string> texts;
     for (const value& each : all) {
-        const boost::json::string* const text = each.if_string();
-        if (text == nullptr || text->empty() || text->size() > text_bytes_max ||
-            texts.size() == texts_max) {
+        if (!each.is_string() || texts.size() == runner::stop_texts_max) {
             ignore(notes, "stop");
             return std::nullopt;
         }
-        texts.emplace_back(*text);
+        texts.emplace_back(each.get_string());
+    }
+    if (!runner::is_valid_stop(texts)) {
+        ignore(notes, "stop");
+        return std::nullopt;
     }
     return texts;
+}
+
+bool is_format_name(std::string_view name) noexcept {
+    constexpr std::size_t longest = 64; // OpenAI's limit.
+    return !name.empty() && name.size() <= longest && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || c == '-';
+    });
+}
+
+std::string_view text_in(const object& from, std::string_view key) noexcept {
+    const value* const found = find_member(from, key);
+    return found != nullptr && found->is_string() ? std::string_view(found->get_string())
+                                                  : std::string_view();
+}
+
+using format_ptr = std::shared_ptr<const runner::answer_format>;
+
+/// Reads the members `name`, `strict` and `schema`. Returns null if there is no usable schema.
+format_ptr read_schema(const object& from, std::size_t bytes_max) {
+    const value* const schema = find_member(from, "schema");
+    if (schema == nullptr || !schema->is_object()) {
+        return nullptr;
+    }
+    runner::answer_format made;
+    made.schema = boost::json::serialize(*schema);
+    if (made.schema.size() > bytes_max) {
+        return nullptr;
+    }
+    if (const std::string_view name = text_in(from, "name"); is_format_name(name)) {
+        made.name = name;
+    }
+    const value* const strict = find_member(from, "strict");
+    made.strict = strict != nullptr && strict->is_bool() && strict->get_bool();
+    return std::make_shared<const runner::answer_format>(std::move(made));
+}
+
+/// The forms of chat APIs: `{"type":"json_schema","json_schema":{"name","strict","schema"}}`, or
+/// these members beside the type; `json_object`; `text`.
+std::optional<format_ptr> read_format(const object& bag, std::size_t bytes_max, notes_type& notes) {
+    const value* const found = find_any(bag, {"response_format", "responseFormat"});
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const object* const format = found->if_object();
+    const std::string_view type = format == nullptr ? std::string_view() : text_in(*format, "type");
+    format_ptr made;
+    if (type == "text") {
+        return made;
+    }
+    if (type == "json_object") {
+        made = std::make_shared<const runner::answer_format>();
+    } else if (type == "json_schema") {
+        const value* const inner = find_member(*format, "json_schema");
+        const object* const holder = inner == nullptr ? format : inner->if_object();
+        made = holder == nullptr ? nullptr : read_schema(*holder, bytes_max);
+    }
+    if (made == nullptr) {
+        ignore(notes, "response_format");
+        return std::nullopt;
+    }
+    return made;
 }
 
 std::optional<std::int64_t> read_max_output_tokens(const object& bag, notes_type& notes) {
@@ -183,8 +247,7 @@ void read_prompt_values(
 
 } // namespace
 
-forwarded_settings
-read_forwarded(const value& bag, const std::vector<std::string>& prompt_props, notes_type& notes) {
+forwarded_settings read_forwarded(const value& bag, const input_limits& limits, notes_type& notes) {
     const object* given = bag.if_object();
     if (given == nullptr) {
         add_note(notes, "forwardedProps", "ignored, not an object");
@@ -197,12 +260,13 @@ read_forwarded(const value& bag, const std::vector<std::string>& prompt_props, n
     out.top_p = read_number(*given, {"top_p", "topP"}, 1, notes);
     out.stop = read_stop(*given, notes);
     out.seed = read_seed(*given, notes);
+    out.response_format = read_format(*given, limits.max_tool_schema_bytes, notes);
     out.max_output_tokens = read_max_output_tokens(*given, notes);
     out.tool_choice = read_tool_choice(*given, notes);
     out.reasoning_effort = read_name(*given, {"reasoning_effort", "reasoningEffort"}, notes);
     out.ephemeral = read_flag(*given, "ephemeral", notes);
     out.follow = read_flag(*given, "follow", notes);
-    read_prompt_values(*given, prompt_props, out.prompt_values, notes);
+    read_prompt_values(*given, limits.prompt_props, out.prompt_values, notes);
     return out;
 }
 

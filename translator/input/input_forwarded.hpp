@@ -11,10 +11,9 @@
 namespace agui::translator {
 
 /// Reads the settings in forwardedProps (`bag`). Other software puts members there too, so a member
-/// with a wrong type or value is ignored with a note. `prompt_props`: as in input_limits.
+/// with a wrong type or value is ignored with a note.
 [[nodiscard]] forwarded_settings read_forwarded(
-    const boost::json::value& bag, const std::vector<std::string>& prompt_props,
-    std::vector<std::string>& notes
+    const boost::json::value& bag, const input_limits& limits, std::vector<std::string>& notes
 );
 
 /// True for the name of a member that may hold a credential or a server's address. Requests are

@@ -233,7 +233,7 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
         out.state = std::move(read->text);
     }
     if (const value* bag = find_member(*fields, "forwardedProps")) {
-        out.forwarded = read_forwarded(*bag, limits.prompt_props, out.notes);
+        out.forwarded = read_forwarded(*bag, limits, out.notes);
     }
     out.unknown_members = std::move(read->skipped);
     out.canonical = std::move(read->canonical);

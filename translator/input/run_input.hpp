@@ -13,6 +13,7 @@
 #include <boost/json/value.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,8 @@ struct forwarded_settings {
     std::optional<double> top_p;                  ///< `top_p`, `topP`
     std::optional<std::vector<std::string>> stop; ///< `stop`, `stop_sequences`: a text or a list
     std::optional<std::int64_t> seed;
+    /// `response_format`, `responseFormat`; null for any text.
+    std::optional<std::shared_ptr<const runner::answer_format>> response_format;
     bool ephemeral = false;
     /// Only for the history route: continue with the events of the active run.
     bool follow = false;

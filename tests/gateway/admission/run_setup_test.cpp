@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,6 +139,32 @@ TEST(RunSetup, TheMembersOfARequestCount) {
 
     EXPECT_TRUE(input.tools->empty());
     EXPECT_FALSE(input.has_context) << "it is asked one by one";
+}
+
+TEST(RunSetup, ARequestSetsWhatTheAgentLetsItSet) {
+    agent_entry agent;
+    agent.settings.parameters.seed = 1;
+    agent.settings.parameters.format = std::make_shared<const runner::answer_format>();
+    agent.fallbacks.emplace_back();
+    translator::run_input input;
+    input.forwarded.top_p = 0.5;
+    input.forwarded.stop = std::vector<std::string>{"END"};
+    input.forwarded.seed = 2;
+    input.forwarded.response_format.emplace(); // Any text.
+
+    const chosen_agent plain = agent_of(agent, input, {}, null_logger());
+    EXPECT_FALSE(plain.settings.parameters.top_p.has_value());
+    EXPECT_FALSE(plain.settings.parameters.stop.has_value());
+    EXPECT_EQ(plain.settings.parameters.seed, 1);
+    EXPECT_NE(plain.settings.parameters.format, nullptr);
+
+    agent.overridable = {"top_p", "stop", "seed", "response_format"};
+    const chosen_agent chosen = agent_of(agent, input, {}, null_logger());
+    EXPECT_EQ(chosen.settings.parameters.top_p, 0.5);
+    EXPECT_EQ(chosen.settings.parameters.stop, std::vector<std::string>{"END"});
+    EXPECT_EQ(chosen.settings.parameters.seed, 2);
+    EXPECT_EQ(chosen.settings.parameters.format, nullptr);
+    EXPECT_EQ(chosen.fallbacks.at(0).parameters.seed, 2);
 }
 
 } // namespace

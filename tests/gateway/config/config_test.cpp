@@ -582,6 +582,33 @@ TEST(Config, RefusesParametersThatAModelOrItsDialectDoesNotTake) {
     EXPECT_TRUE(has_problem(problem_of(minimal, {"models.main.top_p=1.1"}), "top_p"));
 }
 
+TEST(Config, ReadsASchemaOfReplies) {
+    const std::string agent = std::string(minimal) + "[[agents]]\nmodels = [\"main\"]\n";
+    const config all = load(agent + "reply_schema = '{ \"type\": \"object\" }'\n").value();
+
+    const auto format = parameters_of(all.agents.at(0), all.models.at(0)).format;
+    ASSERT_NE(format, nullptr);
+    EXPECT_EQ(format->schema, R"({"type":"object"})");
+    EXPECT_NE(print_config(all).find("reply_schema = '{\"type\":\"object\"}'"), std::string::npos)
+        << print_config(all);
+    for (const std::string wrong : {"'[]'", "'{'", "1"}) {
+        EXPECT_NE(
+            problem_of(agent + "reply_schema = " + wrong + "\n").find("agents.reply_schema"),
+            std::string::npos
+        ) << wrong;
+    }
+    const std::string items = "reply_format = \"items\"\n";
+    EXPECT_NE(
+        problem_of(agent + items + "reply_schema = '{}'\n").find("must be true or false"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(agent + items + "overridable = [\"response_format\"]\n").find("response_format"),
+        std::string::npos
+    );
+    EXPECT_TRUE(load(agent + "overridable = [\"response_format\"]\n"));
+}
+
 TEST(Config, RefusesKeysOfAnotherDialect) {
     EXPECT_NE(
         problem_of(claude, {"models.main.variant=gemini"}).find("only for provider = \"openai\""),

@@ -573,12 +573,16 @@ TEST_F(AnthropicRequest, MarksSystemToolsAndTwoMessagesForTheCache) {
     EXPECT_NE(write().find(R"({"type":"ephemeral","ttl":"1h"})"), std::string::npos);
 }
 
+std::shared_ptr<const answer_format> make_format(std::string schema) {
+    return std::make_shared<const answer_format>(answer_format{.schema = std::move(schema)});
+}
+
 TEST_F(AnthropicRequest, WritesItsParameters) {
     request.parameters.model = "claude-opus-4-6";
     request.parameters.temperature = 0.5;
     request.parameters.max_output_tokens = 7;
     request.parameters.reasoning_effort = "high";
-    request.answer_schema = R"({"type":"object"})";
+    request.parameters.format = make_format(R"({"type":"object"})");
     settings.display = anthropic_display::summarized;
 
     EXPECT_EQ(
@@ -588,12 +592,20 @@ TEST_F(AnthropicRequest, WritesItsParameters) {
         R"("output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}},)"
         R"("temperature":0.5,"stream":true,"messages":[]})"
     );
-    settings.drop = {"temperature", "reasoning_effort", "thinking", "max_output_tokens"};
-    request.answer_schema = "";
+    settings.drop = {
+        "temperature", "reasoning_effort", "thinking", "max_output_tokens", "response_format"
+    };
     EXPECT_EQ(
         write(), R"({"model":"claude-opus-4-6","max_tokens":32000,"stream":true,"messages":[]})"
     );
     EXPECT_TRUE(left_out.empty());
+}
+
+TEST_F(AnthropicRequest, LeavesOutTheFormatOfAnyJsonObject) {
+    request.parameters.format = make_format("");
+
+    EXPECT_EQ(member("output_config"), "");
+    EXPECT_EQ(left_out.back(), "claude-opus-5-5 response_format");
 }
 
 TEST_F(AnthropicRequest, WritesTopPAndStopTexts) {

@@ -67,15 +67,30 @@ protected:
     std::vector<tool_definition> tools;
 };
 
+std::shared_ptr<const answer_format>
+make_format(std::string schema, std::string name = "reply", bool strict = true) {
+    return std::make_shared<const answer_format>(
+        answer_format{std::move(schema), std::move(name), strict}
+    );
+}
+
 TEST_F(OpenaiChatRequest, AsksForAnAnswerOfASchema) {
     EXPECT_EQ(write().find("response_format"), std::string::npos);
-    request.answer_schema = R"({"type":"object"})";
+    request.parameters.format = make_format(R"({"type":"object"})");
 
     EXPECT_EQ(
         json::parse(write()).at("response_format"),
         json::parse(R"({"type":"json_schema",)"
                     R"("json_schema":{"name":"reply","strict":true,"schema":{"type":"object"}}})")
     );
+
+    request.parameters.format = make_format("{}", "weather", false);
+    EXPECT_NE(
+        write().find(R"({"type":"json_schema","json_schema":{"name":"weather","schema":{}}})"),
+        std::string::npos
+    );
+    request.parameters.format = make_format("");
+    EXPECT_NE(write().find(R"("response_format":{"type":"json_object"})"), std::string::npos);
 
     settings.extra_body["response_format"] = nullptr;
     EXPECT_EQ(write().find("response_format"), std::string::npos) << "the configuration counts";

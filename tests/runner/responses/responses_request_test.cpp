@@ -332,11 +332,18 @@ TEST_F(ResponsesRequest, OffersItsTools) {
     }
 }
 
+std::shared_ptr<const answer_format>
+make_format(std::string schema, std::string name = "reply", bool strict = true) {
+    return std::make_shared<const answer_format>(
+        answer_format{std::move(schema), std::move(name), strict}
+    );
+}
+
 TEST_F(ResponsesRequest, WritesItsParameters) {
     request.parameters.temperature = 0.5;
     request.parameters.max_output_tokens = 7;
     request.parameters.reasoning_effort = "high";
-    request.answer_schema = R"({"type":"object"})";
+    request.parameters.format = make_format(R"({"type":"object"})");
     settings.summary = responses_summary::automatic;
     settings.encrypted_reasoning = false;
 
@@ -351,6 +358,10 @@ TEST_F(ResponsesRequest, WritesItsParameters) {
     request.parameters.reasoning_effort.reset();
     settings.summary = responses_summary::detailed;
     EXPECT_EQ(member("reasoning"), R"({"summary":"detailed"})");
+    request.parameters.format = make_format("{}", "weather", false);
+    EXPECT_EQ(member("text"), R"({"format":{"type":"json_schema","name":"weather","schema":{}}})");
+    request.parameters.format = make_format("");
+    EXPECT_EQ(member("text"), R"({"format":{"type":"json_object"}})");
 }
 
 TEST_F(ResponsesRequest, LeavesOutWhatTheDialectHasNoMemberFor) {

@@ -147,6 +147,47 @@ TEST(RunInputForwarded, LimitsTopPAndStop) {
     );
 }
 
+forwarded_settings with_format(const std::string& format) {
+    return read_with(R"("forwardedProps":{"response_format":)" + format + "}").forwarded;
+}
+
+TEST(RunInputForwarded, ReadsTheFormsOfAResponseFormat) {
+    const auto of_chat =
+        with_format(R"({"type":"json_schema","json_schema":{"name":"w_1","strict":true,)"
+                    R"("schema":{"type":"object"}}})")
+            .response_format.value();
+    EXPECT_EQ(of_chat->schema, R"({"type":"object"})");
+    EXPECT_EQ(of_chat->name, "w_1");
+    EXPECT_TRUE(of_chat->strict);
+
+    const auto flat = with_format(R"({"type":"json_schema","name":"no name","schema":{}})")
+                          .response_format.value();
+    EXPECT_EQ(flat->schema, "{}");
+    EXPECT_EQ(flat->name, "reply") << "servers refuse the other one";
+    EXPECT_FALSE(flat->strict);
+
+    EXPECT_EQ(with_format(R"({"type":"json_object"})").response_format.value()->schema, "");
+    EXPECT_EQ(with_format(R"({"type":"text"})").response_format.value(), nullptr);
+}
+
+TEST(RunInputForwarded, IgnoresAResponseFormatThatNoServerTakes) {
+    const std::vector<std::string> cases{
+        "1",
+        "{}",
+        R"({"type":"xml"})",
+        R"({"type":"json_schema"})",
+        R"({"type":"json_schema","json_schema":1})",
+        R"({"type":"json_schema","schema":"{}"})",
+        R"({"type":"json_schema","schema":{"x":")" + std::string(65'536, 'a') + "\"}}",
+    };
+    for (const std::string& each : cases) {
+        SCOPED_TRACE(each.substr(0, 60));
+        const run_input input = read_with(R"("forwardedProps":{"response_format":)" + each + "}");
+        EXPECT_FALSE(input.forwarded.response_format.has_value());
+        EXPECT_THAT(input.notes, ElementsAre(HasSubstr("forwardedProps.response_format")));
+    }
+}
+
 TEST(RunInputForwarded, MayBeNoObject) {
     const run_input input = read_with(R"("forwardedProps":"x")");
 
