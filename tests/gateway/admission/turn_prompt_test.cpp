@@ -11,9 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,14 +27,6 @@ struct sent {
     std::vector<std::string> tools;
     std::vector<std::string> messages; ///< JSON of each.
 };
-
-std::size_t bytes_of(const sent& request) {
-    std::size_t bytes = request.system.size();
-    for (const std::string& each : request.messages) {
-        bytes += each.size();
-    }
-    return bytes;
-}
 
 /// A thread and an agent whose requests are planned, stored and made as in a run.
 class conversation {
@@ -324,65 +314,6 @@ TEST(TurnPrompt, AToolThatComesWithAnAnswerMayHaveToWait) {
     talk.answer("So");
 
     EXPECT_EQ(talk.post(say("u2"))->tools, (lines{"paint: paint", "zoom: zoom"}));
-}
-
-TEST(TurnPrompt, ARequestOfAnyConversationBeginsWithTheOneBefore) {
-    for (std::uint32_t seed = 0; seed < 1000; ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        std::mt19937 random(seed);
-        const auto pick = [&random](std::uint32_t count) {
-            return random() % count;
-        };
-        conversation talk(
-            pick(2) == 0 ? "It is {{time}}, {{forwardedProps.locale}}." : "Be brief."
-        );
-        talk.agent.context = pick(2) == 0 ? context_place::user : context_place::system;
-        talk.agent.state = pick(2) == 0 ? context_place::user : context_place::off;
-        talk.agent.tool_list = tool_list::append;
-        std::optional<sent> before;
-        std::vector<std::string> open;
-        std::size_t repeated = 0;
-        const auto some_context = [&]() -> std::optional<std::string> {
-            return pick(4) == 0   ? std::nullopt
-                   : pick(3) == 0 ? std::optional<std::string>("")
-                                  : std::optional("cart " + std::to_string(pick(3)));
-        };
-        for (int turn = 0; turn < 12; ++turn) {
-            translator::run_input input = open.empty()
-                                              ? say("u" + std::to_string(turn), some_context())
-                                              : answer_calls(open, some_context());
-            if (pick(3) == 0) {
-                input.state = json_text(R"({"page":)" + std::to_string(pick(3)) + "}");
-            }
-            if (pick(3) == 0) {
-                input.forwarded.prompt_values["locale"] = pick(2) == 0 ? "de" : "fr";
-            }
-            open.clear();
-            talk.offered.clear();
-            for (const char* const name : {"paint", "scroll", "zoom", "look"}) {
-                if (pick(3) > 0) {
-                    talk.offered.insert(
-                        talk.offered.begin() +
-                            static_cast<std::ptrdiff_t>(pick(2) * talk.offered.size()),
-                        name
-                    );
-                }
-            }
-            const std::optional<sent> now = talk.post(std::move(input));
-            ASSERT_TRUE(now);
-            if (before) {
-                ASSERT_EQ(first_break(*before, *now), "");
-                repeated += bytes_of(*before);
-            }
-            before = now;
-            for (auto call = pick(3); call > 0; --call) {
-                open.push_back("c" + std::to_string(turn) + "." + std::to_string(call));
-            }
-            talk.answer("Here.", open);
-            talk.now += 1000 * pick(90);
-        }
-        EXPECT_GT(repeated, 0U);
-    }
 }
 
 } // namespace

@@ -4,14 +4,10 @@
 #include "runner/http/scripted_transport.hpp"
 #include "runner/openai/openai_model.hpp"
 #include "tests/runner/anthropic/anthropic_answer_case.hpp"
-#include "tests/runner/anthropic/strict_claude.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <gmock/gmock.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,7 +22,6 @@ using test::call_block;
 using test::end_events;
 using test::event;
 using test::message_start;
-using test::strict_claude;
 using test::text_block;
 using test::thinking_block;
 using ::testing::HasSubstr;
@@ -283,45 +278,6 @@ TEST_F(AnthropicModel, RefusesWhatItCannotBeAskedWith) {
     EXPECT_THROW((void)anthropic_model(settings), std::invalid_argument);
     settings.dialect.drop = {"temperature"};
     EXPECT_NO_THROW((void)anthropic_model(settings));
-}
-
-// Claude answers 400 to a conversation whose thoughts or whose beginning was changed.
-TEST_F(AnthropicModel, IsNeverRefusedByAStrictServer) {
-    std::size_t requests_made = 0;
-    std::size_t thoughts = 0;
-    std::size_t pauses = 0;
-    std::size_t repeated = 0;
-    std::size_t all = 0;
-    for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-        SCOPED_TRACE(seed);
-        strict_claude server(seed);
-        anthropic_model_settings settings{.url = "http://127.0.0.1:1", .model = "claude-opus-5-5"};
-        settings.client = make_scripted_client([&](const transport_request& asked) {
-            return std::optional(server.answer(asked));
-        });
-        const owned_model model = anthropic_model(std::move(settings));
-        std::vector<session::message> messages;
-        for (int turn = 0; turn < 5; ++turn) {
-            messages.push_back(user("Question " + std::to_string(turn)));
-            chat_with_tools config;
-            config.agent.instructions = "Be brief.";
-            const chat_result answered = chat(model, messages, std::move(config));
-            if (!answered) { // Too many rounds.
-                break;
-            }
-            messages = answered->messages;
-        }
-        ASSERT_TRUE(server.refusals.empty()) << server.refusals.front();
-        requests_made += server.requests;
-        thoughts += server.thoughts;
-        pauses += server.pauses;
-        repeated += server.repeated;
-        all += server.all_former;
-    }
-    EXPECT_GT(requests_made, 5000U);
-    EXPECT_GT(thoughts, 10'000U);
-    EXPECT_GT(pauses, 500U);
-    EXPECT_EQ(repeated, all);
 }
 
 } // namespace

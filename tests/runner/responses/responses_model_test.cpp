@@ -5,14 +5,10 @@
 #include "runner/http/scripted_transport.hpp"
 #include "tests/runner/anthropic/anthropic_answer_case.hpp"
 #include "tests/runner/responses/responses_answer_case.hpp"
-#include "tests/runner/responses/strict_openai.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <gmock/gmock.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -159,35 +155,6 @@ TEST_F(ResponsesModel, ItsKeyIsSentAndCutOutOfTheServersText) {
     EXPECT_EQ(failed.error().request_id, "req_7");
     EXPECT_THAT(failed.error().text(), Not(HasSubstr("sk-secret")));
     EXPECT_THROW((void)responses_model({.url = "ftp://x", .model = "m"}), std::invalid_argument);
-}
-
-// OpenAI answers 400 to reasoning without its item, and to calls without their outputs.
-TEST_F(ResponsesModel, IsNeverRefusedByAStrictServer) {
-    std::size_t requests_made = 0;
-    std::size_t returned = 0;
-    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-        SCOPED_TRACE(seed);
-        test::strict_openai server(seed);
-        responses_model_settings settings{.url = "http://127.0.0.1:1", .model = "gpt-5.6"};
-        settings.client = make_scripted_client([&](const transport_request& asked) {
-            return std::optional(server.answer(asked));
-        });
-        const owned_model model = responses_model(std::move(settings));
-        std::vector<session::message> messages;
-        for (int turn = 0; turn < 4; ++turn) {
-            messages.push_back(user("Question " + std::to_string(turn)));
-            const chat_result answered = chat(model, messages);
-            if (!answered) { // Too many rounds.
-                break;
-            }
-            messages = answered->messages;
-        }
-        ASSERT_TRUE(server.refusals.empty()) << server.refusals.front();
-        requests_made += server.requests;
-        returned += server.returned;
-    }
-    EXPECT_GT(requests_made, 250U);
-    EXPECT_GT(returned, 500U);
 }
 
 } // namespace
