@@ -9,20 +9,21 @@
 
 namespace agui::bench {
 
-// Arises when the command line is not understood; what() is one line for the user.
+// Thrown if the command line is not understood; what() is one line for the user.
 class usage_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// The inclusive range that a number on the command line must lie in.
+// The inclusive range of a number on the command line.
 struct number_range {
     std::int64_t lowest;
     std::int64_t highest;
 };
 
-// Command line of the form "--name value ...". Every option takes exactly one value; an option that
-// is not in the list of known names throws usage_error, and so does a number that is none.
+// Command line of the form "--name value ...". Every option takes exactly one value. An option that
+// is not in the list of known names throws usage_error, and so does a value that is not a number
+// where one is required.
 class arguments {
 public:
     arguments(int argc, char** argv, std::initializer_list<std::string_view> known);

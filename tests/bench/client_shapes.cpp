@@ -11,7 +11,7 @@ namespace {
 
 using element = std::function<std::string(std::size_t index, std::size_t bytes)>;
 
-/// A list of elements that fills its room.
+/// A list with as many elements as fit into its room.
 std::string
 list(const seeded_shape& shape, std::string_view what, std::size_t room, const element& each) {
     std::string all = "[";
@@ -223,7 +223,7 @@ std::string head_of(const seeded_shape& shape, const std::string& path) {
         "%41",       "a=b&", "&", "%", "/",          "../", "?",        "\t",   "for=x;"
     };
     const std::string_view unit = shape.pick("unit", units);
-    // A request's head is limited to some kilobytes; what is above the limit is read in part.
+    // A request's head is limited to some kilobytes; only part of a larger one is read.
     const std::size_t bytes = shape.chance("all", 3) ? shape.bytes() : 15'000;
     std::string filling;
     while (filling.size() < bytes) {

@@ -8,15 +8,15 @@ namespace agui::test {
 
 // Bodies that clients send, of about the shape's bytes.
 
-/// Of POST /agui: a RunAgentInput.
+/// A body of POST /agui: a RunAgentInput.
 [[nodiscard]] std::string run_input_of(const seeded_shape& shape, unsigned request);
-/// Of POST /chat/stream.
+/// A body of POST /chat/stream.
 [[nodiscard]] std::string chat_request_of(const seeded_shape& shape);
-/// Of PATCH /agui/threads/{threadId}.
+/// A body of PATCH /agui/threads/{threadId}.
 [[nodiscard]] std::string thread_patch_of(const seeded_shape& shape);
-/// Of PATCH /agui/threads/{threadId}/state.
+/// A body of PATCH /agui/threads/{threadId}/state.
 [[nodiscard]] std::string state_of(const seeded_shape& shape);
-/// Of POST /agui/threads/{threadId}/parts.
+/// A body of POST /agui/threads/{threadId}/parts.
 [[nodiscard]] std::string part_of(const seeded_shape& shape);
 /// The head of a GET request, whose target begins with `path`.
 [[nodiscard]] std::string head_of(const seeded_shape& shape, const std::string& path);

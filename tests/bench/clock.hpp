@@ -9,8 +9,8 @@ inline constexpr std::int64_t ns_per_us = 1'000;
 inline constexpr std::int64_t ns_per_ms = 1'000'000;
 inline constexpr std::int64_t ns_per_second = 1'000'000'000;
 
-// CLOCK_MONOTONIC in nanoseconds: the one clock that the model mock stamps tokens with and the load
-// generator subtracts from, so both must run on the same machine.
+// CLOCK_MONOTONIC in nanoseconds. The model mock stamps tokens with this clock and the load
+// generator subtracts its stamps, so both must run on the same machine.
 [[nodiscard]] inline std::int64_t now_ns() {
     timespec time{};
     clock_gettime(CLOCK_MONOTONIC, &time);

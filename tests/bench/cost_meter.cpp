@@ -53,7 +53,7 @@ namespace agui::test {
 
 namespace {
 
-// The CPU clocks of the threads that do not count.
+// The CPU clocks of the uncounted threads.
 std::mutex clocks_mutex;
 std::vector<std::optional<clockid_t>> clocks;
 
@@ -72,7 +72,7 @@ double counted_ms() {
     return all;
 }
 
-// Until a millisecond has passed in which nothing was done.
+// Returns once a millisecond has passed in which nothing was done.
 void wait_for_others() {
     constexpr std::chrono::milliseconds pause(1);
     constexpr double idle_ms = 0.05;

@@ -7,20 +7,20 @@
 
 namespace agui::test {
 
-/// CPU and memory of one step of a measurement. The program's operator new and operator delete
-/// count; what other libraries take from malloc is left out.
+/// CPU and memory of one step of a measurement. Memory from the program's operator new counts;
+/// memory that other libraries take from malloc does not.
 struct step_cost {
     std::string step;
-    std::string outcome;  ///< What came of it, such as a status.
-    double ms = 0;        ///< Of all threads that count.
-    double megabytes = 0; ///< The most that was allocated at a time, beyond what was before.
+    std::string outcome;  ///< The result, such as a status.
+    double ms = 0;        ///< CPU time of all threads that count.
+    double megabytes = 0; ///< The peak of allocated memory above its value before the step.
 };
 
 /// Measures the steps of one input.
 class cost_meter {
 public:
-    /// Runs a step, which returns its outcome. `settle`: other threads may still be at work when it
-    /// returns, and are waited for.
+    /// Runs a step, which returns its outcome. With `settle`, waits for other threads that may
+    /// still be at work when it returns.
     void
     measure(std::string_view step, const std::function<std::string()>& run, bool settle = false);
 
@@ -33,8 +33,8 @@ private:
     step_cost largest_;
 };
 
-/// A thread that only plays a client or a server: as long as this lives, its CPU and memory do not
-/// count.
+/// A thread that only plays a client or a server. While this object exists, the thread's CPU and
+/// memory do not count.
 class uncounted_thread {
 public:
     uncounted_thread();

@@ -36,7 +36,7 @@ std::size_t skip_value(std::string_view json, std::size_t at) {
             ++at;
         } else if (letter == '}' || letter == ']') {
             if (depth == 0) {
-                return at; // the end of what holds a number or a literal
+                return at; // the end of an object or array that holds this number or literal
             }
             --depth;
             ++at;

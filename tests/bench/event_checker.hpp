@@ -15,16 +15,16 @@ namespace agui::bench {
 // range.
 [[nodiscard]] std::string_view json_member(std::string_view json, std::string_view name);
 
-// What was measured over the tokens of all streams of a round.
+// Measurements of the tokens of all streams of a round.
 struct token_times {
     std::vector<std::int64_t> latency_ns;   // receive time minus the stamp inside the token
     std::vector<std::int64_t> mock_late_ns; // stamp minus the model mock's own schedule
     std::vector<std::int64_t> received_ns;
 };
 
-// Checks one stream of the model mock, as it is or translated, token by token: every index once, in
-// order, no gap, framed by the start and the end that its protocol asks for. Collects the times.
-// The caller sets the receive time before it feeds the bytes that arrived at it.
+// Checks one stream of the model mock, direct or translated, token by token. Every index must come
+// once and in order, between the start and the end that the protocol requires. Collects the times.
+// The caller sets the receive time of some bytes before it feeds them.
 class event_checker : public event_sink {
 public:
     struct expectation {
@@ -38,10 +38,11 @@ public:
 
     void set_receive_time(std::int64_t ns) { receive_ns_ = ns; }
     [[nodiscard]] std::uint32_t tokens_seen() const { return next_token_; }
-    // The stamp of the first token, 0 before it.
+    // The stamp of the first token; 0 before that token has come.
     [[nodiscard]] std::int64_t first_stamp_ns() const { return first_stamp_ns_; }
 
-    // Called at the clean end of the body: "" if the stream was whole, else what is missing.
+    // Called at the clean end of the body. Returns "" if the stream was whole, otherwise its first
+    // fault.
     [[nodiscard]] std::string at_end() const;
 
 protected:
@@ -60,7 +61,8 @@ private:
     bool ended_ = false;
 };
 
-// OpenAI Chat Completions: role chunk first, content, finish_reason "stop", [DONE] last.
+// Checks OpenAI Chat Completions: first the role chunk, then content, finish_reason "stop", and
+// last [DONE].
 class openai_checker final : public event_checker {
 public:
     using event_checker::event_checker;
@@ -71,8 +73,8 @@ private:
     bool stop_seen_ = false;
 };
 
-// AG-UI: RUN_STARTED with the request's ids first, content inside one open text message,
-// RUN_FINISHED last, id: lines strictly rising.
+// Checks AG-UI: first RUN_STARTED with the request's ids, all content inside one open text message,
+// last RUN_FINISHED, ids of the events strictly rising.
 class agui_checker final : public event_checker {
 public:
     using event_checker::event_checker;
@@ -87,8 +89,8 @@ private:
     std::uint64_t last_id_ = 0;
 };
 
-// A chat stream: the last frame and only it says `finished`, and there is one content, whose
-// pieces, or what a frame has more of it than the one before, are the tokens.
+// Checks a chat stream: only the last frame says `finished`, and there is one content. The tokens
+// are its pieces or, in full mode, the text that a frame has more than the one before it.
 class chat_checker final : public event_checker {
 public:
     chat_checker(expectation expected, token_times& times, bool full)
@@ -97,7 +99,7 @@ public:
 
 private:
     const bool full_;
-    std::size_t known_ = 0; // Full mode: the bytes of the content's text in the last frame.
+    std::size_t known_ = 0; // In full mode, the bytes of the content's text in the last frame.
 };
 
 } // namespace agui::bench

@@ -24,11 +24,12 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// What the servers answer that the gateway asks.
+/// The answers of the servers that the gateway asks.
 struct server_answers {
-    std::string model; ///< To the first request; later ones are answered with "Done".
+    /// The answer to the first request; later requests are answered with "Done".
+    std::string model;
     std::string webhook;
-    std::function<std::string(std::string_view id)> mcp; ///< To tools/call.
+    std::function<std::string(std::string_view id)> mcp; ///< Answers tools/call.
 };
 
 server_answers plain_answers() {
@@ -61,7 +62,7 @@ std::string plain_mcp(std::string_view id, std::string_view result) {
     );
 }
 
-/// The model, the webhook and the MCP server, on one thread that does not count.
+/// The model, the webhook and the MCP server, on one uncounted thread.
 class asked_servers {
 public:
     asked_servers()
@@ -100,7 +101,7 @@ private:
             co_await connection.send(answer);
             if (!answer.starts_with("HTTP/1.1 202") &&
                 answer.find("\r\nContent-Length: ") == answer.npos) {
-                co_return; // The end of the connection is the end of the answer.
+                co_return; // Closing the connection ends the answer.
             }
         }
     }
@@ -163,8 +164,8 @@ gateway::config config_for(const asked_servers& servers) {
     return std::move(*loaded);
 }
 
-/// A gateway in this process, with one thread. Begins anew now and then, so that what it keeps
-/// takes no more and more memory.
+/// A gateway in this process, with one thread. It is replaced now and then, so that the memory it
+/// keeps does not grow without end.
 class searched_gateway {
 public:
     void begin_anew() {
@@ -217,10 +218,10 @@ std::string model_calls(std::string_view tool) {
     );
 }
 
-/// What one side does with a shape.
+/// How one side sends a shape to the gateway.
 using plan = std::function<std::size_t(searched_gateway&, const seeded_shape&, cost_meter&)>;
 
-/// The status of an answer, and how many bytes it has.
+/// The status of an answer and its number of bytes.
 std::string told(const std::string& answer) {
     return answer.substr(0, answer.find('\r')) + ", " + std::to_string(answer.size()) + " bytes";
 }
@@ -231,7 +232,7 @@ void step(
     meter.measure(name, [&] { return told(gateway.ask(bytes)); }, true);
 }
 
-/// A run, then what reads its thread, and another run on it.
+/// A run, then the routes that read its thread, and another run on it.
 void run_and_read(
     searched_gateway& gateway, cost_meter& meter, const std::string& path, const std::string& body
 ) {
@@ -251,7 +252,7 @@ public:
 
     std::size_t feed(std::uint32_t seed, std::size_t bytes, cost_meter& meter) override {
         const uncounted_thread uncounted;
-        // Each shape finds an empty gateway, which has served a request.
+        // Each shape gets an empty gateway that has already served a request.
         gateway_->servers().set(plain_answers());
         gateway_->begin_anew();
         (void)gateway_->ask(request(
@@ -321,7 +322,7 @@ std::size_t feed_head(searched_gateway& gateway, const seeded_shape& shape, cost
 }
 
 std::size_t feed_model(searched_gateway& gateway, const seeded_shape& shape, cost_meter& meter) {
-    // Each flood is read in each way.
+    // Each flood is read in every way.
     constexpr std::uint32_t readers = 4;
     const bool is_flood = shape.seed() <= readers * model_floods;
     const std::size_t reader =

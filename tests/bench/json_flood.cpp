@@ -1,6 +1,5 @@
-// What JSON costs whose names were chosen to collide, beside ordinary JSON of the same size. Prints
-// a line for each: members, bytes, milliseconds of the processor to parse, and the longest chain of
-// the object.
+// Measures JSON whose names were chosen to collide, beside ordinary JSON of the same size. Prints a
+// line for each: members, bytes, milliseconds of CPU to parse, and the longest chain of the object.
 #include "session/base/parse_json.hpp"
 #include "tests/support/colliding_names.hpp"
 

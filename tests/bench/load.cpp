@@ -30,9 +30,9 @@ struct options {
     round_plan plan;
     std::int64_t settle_ns = 0;
     pid_t server_pid = 0;
-    pid_t second_pid = 0; // Of the server at the plan's second port.
+    pid_t second_pid = 0; // the server at the plan's second port
     pid_t mock_pid = 0;
-    pid_t database_pid = 0; // Of the server behind the server: its first process.
+    pid_t database_pid = 0; // the first process of the server behind the server
     std::vector<int> cores;
 };
 
@@ -133,7 +133,7 @@ std::int64_t own_cpu_ns() {
     return time.tv_sec * ns_per_second + time.tv_nsec;
 }
 
-// Everything that is read before and after a round.
+// All values that are read before and after a round.
 struct reading {
     std::int64_t at_ns = 0;
     std::int64_t server_ns = 0; // of both servers
@@ -189,7 +189,7 @@ void add_pairs(json_line& line, pair_times times) {
     line.add("late_readers", times.late_readers);
 }
 
-// Memory and descriptors: of both servers together, and of the second one if there is one.
+// Memory and descriptors of both servers together, and of the second one if there is one.
 struct peaks {
     pss_sampler::result all;
     std::optional<pss_sampler::result> second;
@@ -223,8 +223,8 @@ void report(
     line.add("mock_late_p99_us", us(quantile(times.mock_late_ns, 0.99)));
     line.add("load_cpu_us_per_token", per_token(after.load_ns - before.load_ns));
     if (opt.mock_pid != 0) {
-        // While all streams are open: the load generator and the model share one core, and over
-        // 100 % of it they could not keep up.
+        // Load while all streams are open. The load generator and the model share one core, so
+        // above 100 % they could not keep up.
         const double tokens_per_second =
             static_cast<double>(opt.plan.streams) * 1e3 / static_cast<double>(opt.plan.interval_ms);
         const std::int64_t harness_ns =
@@ -293,14 +293,14 @@ void measure(const options& opt) {
             second.emplace(opt.second_pid);
         }
         round.run();
-        // What a server does for the runs after their last byte belongs to the cost of the tokens.
+        // The server's work for the runs after their last byte belongs to the cost of the tokens.
         const timespec settle = to_timespec(opt.settle_ns);
         nanosleep(&settle, nullptr);
         memory = {sampler.stop(), std::nullopt};
         if (second) {
             memory->second = second->stop();
             memory->all.base_kb += memory->second->base_kb;
-            memory->all.peak_kb += memory->second->peak_kb; // Both are at about the same time.
+            memory->all.peak_kb += memory->second->peak_kb; // Both peak at about the same time.
             memory->all.descriptors += memory->second->descriptors;
         }
     } else {

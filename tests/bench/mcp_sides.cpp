@@ -37,7 +37,7 @@ public:
 
     std::size_t feed(std::uint32_t seed, std::size_t bytes, cost_meter& meter) override {
         const seeded_shape shape(seed, bytes);
-        // The greeting is the first request. A list goes on if it has a cursor.
+        // The greeting is the first request. A list continues if it has a cursor.
         const std::string list = mcp_list_of(shape, "2");
         asio::io_context context(1);
         http_test_server server(context, [&](server_connection& connection) {

@@ -261,10 +261,10 @@ private:
     }
 
     void start_stream(connection& peer, dialect spoken, std::string_view body) {
-        // A request may ask for another length and pace inside its prompt, which gateways pass on:
+        // A prompt may set the length and pace of its answer, because gateways pass prompts on:
         // "[tokens=20 interval_ms=20 delay_ms=500]". The last mention counts. With " lockstep=1"
-        // its tokens come at multiples of the interval, as from a server that batches: all streams
-        // at once.
+        // its tokens come at multiples of the interval, all streams at once, as from a server that
+        // batches.
         peer.stream_pace.tokens =
             number_after(body, "[tokens=", tokens_max).value_or(default_pace_.tokens);
         const auto interval_ms = number_after(body, " interval_ms=", interval_ms_max);
@@ -355,7 +355,7 @@ int serve(int argc, char** argv) {
         .tokens = given.number("--tokens", 100, {0, tokens_max}),
         .interval_ns = given.number("--interval-ms", 20, {0, interval_ms_max}) * ns_per_ms,
     };
-    // The default slack of 50 us would show as lateness of every token.
+    // The default slack of 50 us would make every token late.
     prctl(PR_SET_TIMERSLACK, 1UL);
     model_mock mock(port, default_pace);
     std::printf("listening on 127.0.0.1:%d\n", static_cast<int>(mock.port()));

@@ -63,7 +63,7 @@ private:
         return seed <= known.size() ? known[seed - 1] : random_shape(seed);
     }
 
-    // An empty one each time: the shapes use the same thread.
+    // Opens an empty store each time, because the shapes use the same thread.
     [[nodiscard]] std::unique_ptr<session::store> open_store() {
         if (store_ == "memory") {
             return session::make_memory_store();

@@ -116,7 +116,7 @@ std::string openai_body(const std::string& prompt) {
 }
 
 stream make_stream(const round_plan& plan, std::int64_t number, token_times& times) {
-    // Unique among all runs of all rounds against one server.
+    // This number is unique among all runs of all rounds against one server.
     const std::int64_t run = plan.kind == stream_kind::fanout  ? 0
                              : plan.kind == stream_kind::pairs ? number - number % 2
                                                                : number;
@@ -218,7 +218,7 @@ public:
         }
     }
 
-    /// Of pairs, the times of the streams that have the runs.
+    /// In a round of pairs, takes only the times of the streams that started the runs.
     void take_times(token_times& times) const {
         for (std::size_t i = 0; i < streams_.size() && plan_.kind == stream_kind::pairs; i += 2) {
             const token_times& own = *streams_[i].own_times;
@@ -275,7 +275,7 @@ private:
                    ? index > 0
                    : plan_.kind == stream_kind::pairs && index % 2 == 1;
     }
-    // The stream that starts the run that this one reads.
+    // The stream that started the run that this one reads.
     [[nodiscard]] const stream& starter_of(std::size_t index) const {
         return plan_.kind == stream_kind::fanout ? streams_.front() : streams_[index - 1];
     }

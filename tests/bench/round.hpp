@@ -25,20 +25,21 @@ enum class stream_kind {
     chat_full, // the same in full mode
 };
 
-// What the streams of a round are.
+// The kind, number and pace of a round's streams.
 struct round_plan {
     std::string host; // numeric IPv4
     std::uint16_t port = 0;
-    // Of the readers of a fanout or of pairs, on the same host; 0: `port`.
+    // port of the readers of a fanout or of pairs, on the same host; 0 means `port`
     std::uint16_t reader_port = 0;
-    std::uint16_t second_port = 0; // Of every second stream, on the same host; 0: `port`.
+    std::uint16_t second_port = 0; // port of every second stream, on the same host; 0 means `port`
     std::string path;
     stream_kind kind = stream_kind::openai;
     std::int64_t streams = 0;
     std::int64_t tokens = 0;
     std::int64_t interval_ms = 0;
     std::int64_t spread_ns = 0; // over which the starts are spread
-    // in the names of threads and runs; of an earlier round: its threads go on
+    // part of the names of threads and runs; with the mark of an earlier round, its threads
+    // continue
     std::string mark;
     // messages that each request of an AG-UI run brings before its own,
     std::int64_t history = 0;
@@ -47,10 +48,10 @@ struct round_plan {
     std::int64_t delay_ns = 0;      // from a request to its first token; over the spread for fanout
 };
 
-// How the second streams of pairs compare with the first ones, which have the run.
+// Times of the second streams of pairs beside those of the first ones, which started the runs.
 struct pair_times {
     std::vector<std::int64_t> attach_ns; // from a reader's connection to its first event
-    // Of the tokens that the model made after that.
+    // latencies of the tokens that the model made after that
     std::vector<std::int64_t> latency_ns;
     std::int64_t late_readers = 0; // got one of them 50 ms later than the first stream, or more
 };
@@ -67,16 +68,16 @@ public:
     round_runner(const round_runner&) = delete;
     round_runner& operator=(const round_runner&) = delete;
 
-    // Throws void_round at the first thing that is wrong, at the latest 30 s after the plan's end.
+    // Throws void_round at the first fault, at the latest 30 s after the plan's end.
     void run();
 
     // The most streams that were open at a time.
     [[nodiscard]] std::int64_t open_peak() const;
-    // How many times a socket gave bytes.
+    // The number of reads from sockets that gave bytes.
     [[nodiscard]] std::int64_t receives() const;
-    // How many bytes sockets gave.
+    // The number of bytes read from sockets.
     [[nodiscard]] std::int64_t received_bytes() const;
-    // Of each stream, the time from its connection to its first event. To be called after run().
+    // For each stream, the time from its connection to its first event. To be called after run().
     [[nodiscard]] std::vector<std::int64_t> first_event_ns() const;
     [[nodiscard]] pair_times pairs() const;
 

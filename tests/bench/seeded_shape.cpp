@@ -10,9 +10,9 @@ namespace agui::test {
 
 namespace {
 
-constexpr std::size_t small = 40; // Of a place that the shape is not about.
+constexpr std::size_t small = 40; // The size of a place that the shape is not about.
 
-// What texts are made of: pieces of JSON strings, some of them not well-formed.
+// The pieces that texts consist of: parts of JSON strings, some of them not well-formed.
 constexpr std::array<std::string_view, 42> units{
     "a",
     "\\u0000",
@@ -110,7 +110,7 @@ const std::string& digest_name(std::size_t index) {
     return chosen(names, index);
 }
 
-// Of the hashes whose texts are also texts in JSON.
+// A name from the hashes that are also valid in JSON texts.
 std::string hash_name(std::size_t index) {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> sound;
@@ -194,7 +194,7 @@ std::string seeded_shape::text(std::string_view what, std::size_t bytes) const {
     if (chance(key + ".plain", 3)) {
         return '"' + repeated("a", bytes) + '"';
     }
-    if (chance(key + ".one odd", 6)) { // At its end, where everything was read before.
+    if (chance(key + ".one odd", 6)) { // Put at the end, where everything before it has been read.
         return '"' + repeated("a", bytes) + std::string(unit) + '"';
     }
     return '"' + repeated(unit, bytes) + '"';
@@ -336,7 +336,7 @@ std::string seeded_shape::array(std::string_view what, std::size_t bytes) const 
 
 std::string seeded_shape::value(std::string_view what, std::size_t bytes) const {
     const std::string key(what);
-    // A level of members within members ends: their places have longer names each time.
+    // Members within members end at some level, because the names of their places grow.
     const bool is_deep = key.size() > 60;
     switch (is_deep ? 3 : pick(key + ".value", 12)) {
     case 0:

@@ -8,32 +8,32 @@
 
 namespace agui::test {
 
-/// The choices that make an input, all derived from a number: what most of the bytes are spent on,
-/// and how names, texts, numbers, ids and values look there. One choice holds for all places of a
-/// kind, because inputs that are the same all over cost the most.
+/// The choices that make an input, all derived from a number: the place that gets most of the
+/// bytes, and the look of its names, texts, numbers, ids and values. One choice holds for all
+/// places of a kind, because inputs that are the same everywhere cost the most.
 class seeded_shape {
 public:
     seeded_shape(std::uint32_t seed, std::size_t bytes) : seed_(seed), bytes_(bytes) {}
 
     [[nodiscard]] std::uint32_t seed() const noexcept { return seed_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-    /// The same shape of another size.
+    /// Returns the same shape in another size.
     [[nodiscard]] seeded_shape of_bytes(std::size_t bytes) const noexcept { return {seed_, bytes}; }
 
-    /// From 0 to `count` - 1; the same for the same name.
+    /// Returns a number from 0 to `count` - 1, always the same for the same name.
     [[nodiscard]] std::size_t pick(std::string_view what, std::size_t count) const noexcept;
     [[nodiscard]] std::string_view
     pick(std::string_view what, std::initializer_list<std::string_view> of) const noexcept;
-    /// True in one of `of` shapes.
+    /// Returns true in one of `of` shapes.
     [[nodiscard]] bool chance(std::string_view what, std::size_t of) const noexcept {
         return pick(what, of) == 0;
     }
 
-    /// How many bytes the place `which` gets: nearly all of them if the shape is about it.
+    /// The bytes for the place `which`: nearly all of them if the shape is about it.
     [[nodiscard]] std::size_t
     room(std::string_view which, std::initializer_list<std::string_view> places) const noexcept;
-    /// How many elements a list of that room has at most: few large ones, or as many as there is
-    /// room for.
+    /// The largest number of elements of a list with that room: a few large ones, or as many as
+    /// fit.
     [[nodiscard]] std::size_t elements(std::string_view what, std::size_t room) const noexcept;
 
     // JSON, more or less: some shapes are not well-formed.

@@ -29,7 +29,7 @@ bool is_one_of(const std::vector<int>& cores, const std::string& label) {
     });
 }
 
-// In ticks of 10 ms.
+// The kernel counts this in ticks of 10 ms.
 std::int64_t cpu_ns_of_ended_children(pid_t pid) {
     std::ifstream file(proc_path(pid, "stat"));
     std::string line;
@@ -71,7 +71,7 @@ std::int64_t cpu_ns_with_children(pid_t pid) {
         try {
             total += cpu_ns(child);
         } catch (const std::runtime_error&) {
-            continue; // It has ended since it was listed.
+            continue; // The thread has ended since it was listed.
         }
     }
     return total;
@@ -150,7 +150,8 @@ std::int64_t pss_sampler::sample() {
 }
 
 void pss_sampler::work() {
-    // A lower priority than the load generator on the same core: a sample delays no receive time.
+    // Its priority is lower than that of the load generator on the same core, so a sample delays no
+    // receive time.
     constexpr int lowest_priority = 19;
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), lowest_priority);
     try {

@@ -16,21 +16,21 @@ namespace agui::bench {
 // the process is gone.
 [[nodiscard]] std::int64_t cpu_ns(pid_t pid);
 
-// The same for a process and its children, also those that have ended, such as a database server
-// with one process a connection.
+// The same for a process and its children, ended ones included, such as a database server with one
+// process a connection.
 [[nodiscard]] std::int64_t cpu_ns_with_children(pid_t pid);
 
 // Proportional set size in KB (/proc/PID/smaps_rollup). Throws std::runtime_error if it cannot be
 // read.
 [[nodiscard]] std::int64_t pss_kb(pid_t pid);
 
-// How many files and sockets a process has open.
+// The number of files and sockets that a process has open.
 [[nodiscard]] std::int64_t descriptor_count(pid_t pid);
 
-// What the kernel counted on some cores since boot (/proc/stat, granularity 10 ms).
+// The kernel's counts for some cores since boot (/proc/stat, granularity 10 ms).
 struct core_times {
     std::int64_t busy_ms =
-        0; // every process and the kernel; minus the processes of a round: the noise
+        0; // every process and the kernel; minus the processes of a round, this is the noise
     std::int64_t steal_ms = 0; // taken by the hypervisor
 };
 [[nodiscard]] core_times read_core_times(const std::vector<int>& cores);
@@ -46,14 +46,14 @@ public:
     pss_sampler& operator=(const pss_sampler&) = delete;
 
     struct result {
-        std::int64_t base_kb = 0; // at construction
+        std::int64_t base_kb = 0; // before any sample
         std::int64_t peak_kb = 0;
-        std::int64_t descriptors = 0; // the most
+        std::int64_t descriptors = 0; // the highest count
         std::int64_t samples = 0;
         std::int64_t longest_sample_us = 0;
     };
 
-    // Ends the thread after a last sample. Throws std::runtime_error if the process was lost.
+    // Ends the thread after a last sample. Throws std::runtime_error if the process had gone.
     [[nodiscard]] result stop();
 
 private:
@@ -66,7 +66,7 @@ private:
     std::condition_variable wake_;
     bool stopping_ = false;
     result result_;     // written by the thread; read after it was joined
-    std::string error_; // same
+    std::string error_; // as result_
     std::thread thread_;
 };
 

@@ -11,7 +11,7 @@ namespace agui::test {
 
 namespace {
 
-constexpr std::size_t tiny_chunks = 0; // A framing.
+constexpr std::size_t tiny_chunks = 0; // The size that selects a framing of tiny chunks.
 
 /// The shape of a body whose framing takes the rest of the bytes.
 seeded_shape body_shape(const seeded_shape& shape) {
@@ -72,7 +72,7 @@ std::string event(const seeded_shape& shape, std::string_view data) {
         return line;
     case 3:
         return "id: 1" + end + "retry: 1" + end + line + end;
-    case 4: // In two lines, where JSON has a comma.
+    case 4: // Split into two lines where the JSON has a comma.
         if (const std::size_t at = data.find(','); at != data.npos) {
             return "data: " + std::string(data.substr(0, at + 1)) + end +
                    "data: " + std::string(data.substr(at + 1)) + end + end;
@@ -85,7 +85,7 @@ std::string event(const seeded_shape& shape, std::string_view data) {
     }
 }
 
-/// Lines of an event stream that say nothing.
+/// Lines of an event stream without data.
 std::string noise(const seeded_shape& shape, std::size_t bytes) {
     const std::string_view line = shape.pick(
         "noise", {"\n",
@@ -258,9 +258,9 @@ std::string delta(const seeded_shape& shape, std::size_t i, std::size_t bytes) {
         return R"("usage":)" + shape.value("usage", bytes);
     case 11:
         return R"("x":)" + shape.value("unknown", bytes);
-    case 12: // Thoughts and text in turn.
+    case 12: // Thoughts and text by turns.
         return (i % 2 == 0 ? R"("content":)" : R"("reasoning":)") + shape.text("content", bytes);
-    case 13: // Text and calls in turn.
+    case 13: // Text and calls by turns.
         return i % 2 == 0 ? R"("content":)" + shape.text("content", bytes) : calls(shape, i, bytes);
     default:
         return calls(shape, i, bytes);
@@ -325,7 +325,7 @@ std::string calls_of(std::string_view tool, std::size_t count, std::string_view 
     return all + "]}}]}";
 }
 
-/// A chunk, or an answer without events, that somebody might find dear.
+/// A chunk, or an answer without events, that might be expensive to read.
 std::string flood(std::uint32_t number, std::size_t bytes) {
     switch (number) {
     case 1:
@@ -348,7 +348,7 @@ std::string flood(std::uint32_t number, std::size_t bytes) {
         return calls_of("nobody", 127, quoted(list_chunk("{\"a\":[", "0", "]}", bytes / 140)));
     case 7:
         return calls_of("hook", 1, quoted(list_chunk("{\"list\":[", "{}", "]}", bytes)));
-    case 8: // A reply of many segments, where replies are items.
+    case 8: // A reply of many segments, for replies that are items.
         return R"({"choices":[{"delta":{"content":)" +
                quoted(list_chunk(
                    R"([{"type":"chat","content":[)", R"({"type":"x"})", "]}]", bytes * 2 / 3
@@ -464,7 +464,7 @@ std::string block(const seeded_shape& shape, std::size_t bytes) {
            shape.text("title", bytes > 1000 ? bytes / 4 : 4) + R"(,"resource":{"text":"a"}})";
 }
 
-// A schema that the product makes something of, or any value.
+// A schema that the product uses, or any value.
 std::string schema(const seeded_shape& shape, std::size_t bytes) {
     if (shape.chance("any schema", 3)) {
         return shape.value("schema", bytes);

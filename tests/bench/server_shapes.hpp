@@ -10,7 +10,7 @@ namespace agui::test {
 
 // Answers of the servers that the product asks, as bytes of HTTP, of about the shape's bytes.
 
-/// The seeds up to this one are floods that were made by hand.
+/// Seeds up to this one are floods that were written by hand.
 inline constexpr std::uint32_t model_floods = 12;
 
 /// A stream of a model's answer.

@@ -38,7 +38,7 @@ found measure(input_side& side, std::uint32_t seed, std::size_t bytes) {
     one.bytes = side.feed(seed, bytes, meter);
     one.slowest = meter.slowest();
     one.largest = meter.largest();
-    if (one.bytes > bytes) { // Some shapes do not come in every size.
+    if (one.bytes > bytes) { // Some shapes do not exist in every size.
         const double part = static_cast<double>(bytes) / static_cast<double>(one.bytes);
         one.slowest.ms *= part;
         one.largest.megabytes *= part;
@@ -46,7 +46,7 @@ found measure(input_side& side, std::uint32_t seed, std::size_t bytes) {
     return one;
 }
 
-// Other programs disturb: the least of three is the cost.
+// Other programs disturb a measurement, so the least of three is the cost.
 found measure_again(input_side& side, const found& before, std::size_t bytes) {
     found least = before;
     for (int i = 0; i < 2; ++i) {
@@ -74,7 +74,7 @@ bool exceeds(const found& one) {
     return one.slowest.ms > ms_max || one.largest.megabytes > megabytes_max;
 }
 
-// The first ones in an order are measured again, and then put into it again.
+// Measures the first ones of an order again and puts them back into it.
 template <class Value>
 void print_worst(
     input_side& side, std::vector<found>& all, std::size_t bytes, const char* by, Value value
@@ -94,9 +94,10 @@ void print_worst(
     }
 }
 
-// How many shapes exceed the limit.
+// Returns the number of shapes that exceed the limit.
 std::size_t search(input_side& side, std::uint32_t first, std::uint32_t count, std::size_t bytes) {
-    (void)measure(side, 1, 1000); // What is made once counts for no shape.
+    // The first measurement makes things that are kept, which should count for no shape.
+    (void)measure(side, 1, 1000);
     std::vector<found> all;
     for (std::uint32_t seed = first; seed < first + count; ++seed) {
         all.push_back(measure(side, seed, bytes));

@@ -6,8 +6,8 @@
 
 namespace agui::bench {
 
-// Receives the events of one stream. The views are valid during the call only. An empty return
-// value accepts the event; any other text says what is wrong with it and ends the decoding.
+// Receives the events of one stream. The views are valid during the call only. Returns an empty
+// text to accept the event; any other text is its fault and ends the decoding.
 class event_sink {
 public:
     virtual ~event_sink() = default;
@@ -15,15 +15,15 @@ public:
 };
 
 // Incremental decoder of one HTTP/1.1 response whose body is a chunked SSE stream. Proxies cut and
-// join chunks as they like, so chunk framing is taken off before lines are looked for. Only status
-// 200, text/event-stream and chunked framing are accepted: anything else could not show that an end
-// is clean.
+// join chunks, so chunk framing is removed before lines are looked for. Only status 200,
+// text/event-stream and chunked framing are accepted, because no other response can show that its
+// end is clean.
 class sse_decoder {
 public:
     explicit sse_decoder(event_sink& sink) : sink_(sink) {}
 
-    // Takes the next bytes of the connection. Returns false once anything is wrong; error() says
-    // what.
+    // Takes the next bytes of the connection. Returns false after any fault, which error()
+    // describes.
     [[nodiscard]] bool feed(std::string_view bytes);
 
     // True once the last chunk and its trailer have arrived.
