@@ -1,5 +1,5 @@
-// Who leaves has stopped, unless they come back; and a new message may arrive before the leaving is
-// seen.
+// A client that disconnects has stopped its run unless it comes back. A new message may arrive
+// before the gateway notices the disconnect.
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
@@ -31,10 +31,10 @@ enum class store_kind { memory, sqlite };
 
 #ifdef AGUI_FAILPOINTS
 
-/// Counts the places that are passed.
+/// Counts how often each place is passed.
 class place_watch {
 public:
-    /// False: it was not passed in time.
+    /// Returns false if the place was not passed in time.
     bool wait_for(const std::string& place) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, patience, [&] { return passed_[place] > 0; });
@@ -52,7 +52,7 @@ private:
         const std::lock_guard lock(mutex_);
         ++passed_[std::string(place)];
         changed_.notify_all();
-    }}; ///< Last: it calls.
+    }}; ///< Declared last, because it calls the other members.
 };
 
 #endif
@@ -127,7 +127,7 @@ TEST_P(BusyWait, AStopAndANewMessageAtOnceAreNeverBusy) {
     for (int i = 0; i < 200; ++i) {
         SCOPED_TRACE(i);
         const auto client = read_run("r" + std::to_string(i));
-        // As a browser has it: the new request does not wait for a connection.
+        // A browser does not wait for a connection before it sends a new request, either.
         raw_client second(port());
 
         client->close();
@@ -140,7 +140,7 @@ TEST_P(BusyWait, AStopAndANewMessageAtOnceAreNeverBusy) {
 }
 
 TEST_P(BusyWait, TheLeavingMayBeSeenAfterTheMessage) {
-    settings.session.busy_wait = std::chrono::seconds(20); // The test says when.
+    settings.session.busy_wait = std::chrono::seconds(20); // The test decides when the wait ends.
     start();
     const auto client = read_run("r");
     const auto second = post_and_wait("s");
@@ -209,7 +209,7 @@ TEST_P(BusyWait, AClientThatComesBackInTimeLosesNothing) {
         seen = client.read_until("Hello");
     }
 
-    const auto again = read_run("r"); // A reload posts the same again.
+    const auto again = read_run("r"); // A reload posts the same request again.
 
     EXPECT_TRUE(is_active());
     EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})")
@@ -232,7 +232,7 @@ TEST_P(BusyWait, AClientThatComesBackEndsTheGracePeriod) {
     start();
     read_run("r");
     const auto again = read_run("r");
-    // Another run's grace begins later and is over: so is that of the first leaving.
+    // Another run's grace period begins later. When it has expired, so has the first one's.
     read_run("r", {}, "other");
     ASSERT_TRUE(ends("other"));
 
@@ -284,7 +284,7 @@ TEST_P(BusyWait, IfManyMessagesSupersedeEachOtherTheLastIsAnswered) {
     }
 
     for (const auto& client : clients) {
-        // Each has begun: none was told that the thread is busy.
+        // Each run has begun: none got 409.
         EXPECT_THAT(client->read_until("RUN_STARTED"), HasSubstr("HTTP/1.1 200"));
     }
     const std::string thread = ask(get("/agui/threads/t")).body;
@@ -329,7 +329,7 @@ TEST_P(BusyWait, ARunThatEndsBeforeItIsWatchedIsNotMissed) {
     settings.session.busy_wait = std::chrono::hours(1);
     start();
     const auto client = read_run("r");
-    raw_client stop(port()); // Either of them is served by the thread that is not held up.
+    raw_client stop(port()); // Either of the two clients is served by the thread that is not held.
     raw_client other(port());
     for (raw_client* one : {&stop, &other}) {
         one->send(get("/healthz"));
@@ -384,7 +384,7 @@ TEST_P(BusyWait, AStopOfTheThreadStopsTheMessageThatWaitsToo) {
 
     EXPECT_EQ(stop.body, R"({"cancelled":true})");
     EXPECT_THAT(client->read_until("\r\n0\r\n\r\n"), HasSubstr("user_stop"));
-    // Either is right: it may find the thread free when it is told.
+    // Both are right, because the thread may be free when the gateway answers.
     const raw_reply reply = second.read_reply();
     EXPECT_TRUE(reply.status == 409 || reply.body.find("user_stop") != std::string::npos)
         << reply.status << " " << reply.body;

@@ -1,4 +1,4 @@
-// Requests whose thread changes between their first look at it and the start of their run.
+// Requests whose thread changes after they first read it and before their run starts.
 #include "session/base/failpoint.hpp"
 
 #ifdef AGUI_FAILPOINTS
@@ -62,13 +62,13 @@ private:
     int conflicts_ = 0;
     failpoint_hook hook_{[this](std::string_view place) {
         pass(place);
-    }}; ///< Last: it calls.
+    }}; ///< Declared last, because it calls the other members.
 };
 
 class ChangedThread : public server_test, public ::testing::WithParamInterface<bool> {
 protected:
     ChangedThread() {
-        settings.server.threads = 2; // One of them is held.
+        settings.server.threads = 2; // One thread is held by the test.
         if (GetParam()) {
             use_sqlite();
         }
@@ -77,13 +77,14 @@ protected:
     // Two connections that are served by different threads.
     struct connections {
         explicit connections(std::uint16_t port) : each{raw_client(port), raw_client(port)} {
-            for (raw_client& one : each) { // Accepted already: that, too, is done on a thread.
+            // Accepted in advance, because accepting takes a thread, too.
+            for (raw_client& one : each) {
                 one.send(get("/healthz"));
                 EXPECT_EQ(one.read_reply().status, 200);
             }
         }
 
-        // The one whose thread is not held; the other one is answered later.
+        // Returns the client that the free thread serves; the other client is answered later.
         raw_client& free() {
             for (std::size_t i = 0; i < 2; ++i) {
                 readers[i] = std::jthread([this, i] {
@@ -101,7 +102,7 @@ protected:
         raw_client each[2];
         std::promise<std::size_t> answered;
         std::atomic<bool> is_first{true};
-        std::jthread readers[2]; // Last: they use all of the above.
+        std::jthread readers[2]; // Declared last, because they use everything above.
     };
 
     static std::string offering(std::string_view run_id, std::string_view message) {

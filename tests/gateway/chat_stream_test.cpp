@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct chat_frame {
-    std::string id; ///< Empty: none.
+    std::string id; ///< Empty if there is none.
     json::object data;
 
     [[nodiscard]] json::array messages() const { return data.at("messages").as_array(); }
@@ -108,7 +108,7 @@ protected:
     }
 };
 
-/// With the store that a restart leaves as it is.
+/// Uses a store that survives a restart.
 class StoredChatStream : public ChatStream {};
 
 TEST_P(ChatStream, IdsThatAreNotGivenAreMade) {
@@ -247,7 +247,7 @@ TEST_P(StoredChatStream, AfterItsPeriodTheFramesAddUpToTheSame) {
     ASSERT_EQ(fewer.size() + 1, frames.size());
     EXPECT_THAT(told(fewer[1].messages()), ElementsAre(R"(content "Hello there." generating)"));
     EXPECT_EQ(fewer.back().data, frames.back().data);
-    // After the first of the pieces that are one now: only what is new to the reader.
+    // The reader has the first of the pieces that were joined since, so it gets only the rest.
     const std::vector<chat_frame> rest =
         frames_of(ask(read_again("?form=chat-stream&after=" + frames[1].id)).body);
     EXPECT_THAT(told(rest.at(0).messages()), ElementsAre(R"(content "there." generating)"));
@@ -394,7 +394,7 @@ TEST_P(ChatStream, TakesALargeMessageByDefault) {
     EXPECT_THAT(ask(chat(R"({"message":")" + large + R"("})")).body, HasSubstr("finished"));
 }
 
-/// With a tool that keeps the headers that it is passed.
+/// Has a tool that records the headers that are passed to it.
 class WorkspaceRoot : public server_test {
 protected:
     using headers = std::vector<std::pair<std::string, std::string>>;
@@ -508,7 +508,7 @@ TEST_F(WorkspaceRoot, IsSentToTheWebhookThatListsItAndToNoOther) {
     EXPECT_THAT(listing.requests(), HasSubstr("x-workspace-root: /home/ann\r\n"));
     EXPECT_THAT(other.requests(), HasSubstr("POST /"));
     EXPECT_THAT(other.requests(), Not(HasSubstr("/home/ann")));
-    server.reset(); // Before the webhooks that it is connected to.
+    server.reset(); // Ends before the webhooks to which it is connected.
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -521,9 +521,9 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto&) { return "Sqlite"; }
 );
 
-// ---- While a run is under way ------------------------------------------------------------------
+// ---- While a run is active ---------------------------------------------------------------------
 
-/// With a model that answers when the test says so.
+/// Uses a model that answers when the test lets it.
 class ChatStreamLive : public queue_test {
 protected:
     std::unique_ptr<raw_client> open_chat(std::string_view body) {
@@ -532,7 +532,7 @@ protected:
         EXPECT_THAT(client->read_until(R"("messages":[]})"), HasSubstr("HTTP/1.1 200"));
         return client;
     }
-    /// Of the stream that answers, once its first frame is there.
+    /// The messageId in the first frame of the stream that this client reads.
     static std::string message_id_of(raw_client& client) {
         const std::string first = client.read_until(R"("messages":[]})");
         EXPECT_THAT(first, HasSubstr("HTTP/1.1 200"));

@@ -34,7 +34,7 @@ class Context : public server_test {
 protected:
     Context() { listen(); }
 
-    /// A run with the given messages; an empty `context` leaves the member out.
+    /// A run with the given messages, and without the member `context` if `context` is empty.
     raw_reply say_with(
         std::string_view run_id, std::string_view context, std::string_view messages,
         std::string_view more = {}
@@ -53,7 +53,7 @@ protected:
         const std::lock_guard lock(mutex_);
         return requests_.empty() ? json::array() : requests_.back();
     }
-    /// Of the last request: how many of its messages a model reads from this role.
+    /// The texts of the last request's messages that the model reads from this role.
     [[nodiscard]] std::vector<std::string> asked_as(std::string_view role) const {
         std::vector<std::string> found;
         for (const json::value& each : asked()) {
@@ -69,7 +69,7 @@ protected:
     }
     [[nodiscard]] std::string stored() const { return ask(get("/agui/threads/t/messages")).body; }
 
-    /// As after an end of the process.
+    /// Starts the server again, as after the end of its process.
     void start_again() {
         server.reset();
         options = {};
@@ -224,7 +224,7 @@ TEST_F(Context, AStoredStateThatWasToldIsNotToldAgain) {
     EXPECT_EQ(users[1], "again");
 }
 
-/// With a call of a tool that the client answers.
+/// Turns with a call of a tool that the client executes.
 class ContextOfATurn : public Context {
 protected:
     ContextOfATurn() { answer = call_tool("look"); }
@@ -235,7 +235,7 @@ protected:
         ASSERT_THAT(reply.body, HasSubstr("TOOL_CALL_END"));
         answer = say("Done");
     }
-    /// What the model is told with the answer of its call.
+    /// Returns what the model was sent together with the answer to its call.
     std::string answer_call(std::string_view context) {
         EXPECT_THAT(
             say_with(

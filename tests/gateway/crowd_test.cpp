@@ -70,7 +70,7 @@ protected:
             };
         };
     }
-    // Before what its model calls.
+    // The server ends before the things that its model uses.
     ~Crowd() override { server.reset(); }
 
     virtual std::optional<runner::scripted_answer> answer_of(const runner::transport_request&) {

@@ -1,4 +1,4 @@
-// Calls that nobody can answer any more, in every view of their thread.
+// Calls that can never be answered, in every view of their thread.
 #include "runner/hooks/plugin.hpp"
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
@@ -35,13 +35,13 @@ constexpr std::string_view unanswered = "The call was not answered by the applic
 
 const std::string user_1 = R"({"id":"u1","role":"user","content":"Paint"})";
 const std::string user_2 = R"({"id":"u2","role":"user","content":"And?"})";
-// As a client has it that knows two calls and no results.
+// The copy of a client that knows two calls and no results.
 const std::string both_calls =
     R"({"id":"a1","role":"assistant","toolCalls":[)"
     R"({"id":"c1","type":"function","function":{"name":"paint","arguments":"{}"}},)"
     R"({"id":"c2","type":"function","function":{"name":"paint","arguments":"{}"}}]})";
 
-// An answer with two calls of the caller's tool, and what follows them.
+// An answer with two calls of the caller's tool, and then `more`.
 runner::scripted_answer two_calls(std::string more = end_frames("tool_calls")) {
     runner::scripted_answer made;
     made.body =
@@ -76,7 +76,7 @@ json::array snapshot_in(std::string_view body) {
     return {};
 }
 
-// `c1: why` for each tool message.
+// Returns `c1: why` for each tool message.
 std::vector<std::string> results_in(const json::array& messages) {
     std::vector<std::string> found;
     for (const json::value& each : messages) {
@@ -126,7 +126,7 @@ protected:
         return ask(post("/agui", body(run_id, messages)));
     }
 
-    // The stream of a run whose model is stopped in the middle of `said`.
+    // Returns the stream of a run that is stopped while its model says `said`.
     std::string stopped_in(runner::scripted_answer said) {
         said.stall_after_frames = 1;
         answer_with(std::move(said));
@@ -140,7 +140,7 @@ protected:
     }
     std::string stop_with_open_calls() { return stopped_in(two_calls({})); }
 
-    // The tool messages of every view; each has to be the same.
+    // Returns the tool messages of the views, which must all be equal.
     std::vector<std::string> results_of_views() {
         std::vector<std::vector<std::string>> views;
         for (const std::string version : {"1.1", "1.0", ""}) {
@@ -249,7 +249,7 @@ TEST_F(DeadCalls, ADeniedCallHasAnErrorResult) {
 #ifdef AGUI_FAILPOINTS
 
 TEST_F(DeadCalls, ACallOfARunThatWasLostHasAnErrorResult) {
-    use_sqlite(); // What the run has said is in its log.
+    use_sqlite(); // The log then has the text of the run.
     runner::scripted_answer said;
     said.body = call_frame("c1", "paint");
     start();
@@ -261,7 +261,7 @@ TEST_F(DeadCalls, ACallOfARunThatWasLostHasAnErrorResult) {
         });
         EXPECT_THAT(stopped_in(said), HasSubstr("RUN_ERROR"));
     }
-    run("r2", user_2); // Its run ends the other one first.
+    run("r2", user_2); // Its run ends the earlier one first.
 
     EXPECT_THAT(results_of_views(), ElementsAre("c1: " + std::string(interrupted)));
 }

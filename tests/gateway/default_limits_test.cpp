@@ -14,8 +14,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// Each limit of a request at its default, through a server: the last value that is served, and the
-/// first that is not.
+/// Tests each limit of a request at its default, through a server, with the last value that is
+/// served and the first that is not.
 class DefaultLimits : public server_test {
 protected:
     void SetUp() override { start(); }
@@ -110,7 +110,7 @@ TEST_F(DefaultLimits, Heads) {
 }
 
 TEST_F(DefaultLimits, JsonDepth) {
-    // The request is the first level, the text of `state` the others.
+    // The request is the first level; the text of `state` has the others.
     const auto nested = [this](std::size_t levels) {
         std::string body = json::serialize(input({}));
         body.pop_back();

@@ -17,7 +17,7 @@ const json::value background_tool{
     {"type", "function"}, {"function", {{"name", "change_background"}}}
 };
 
-/// What the demo's model sends for a conversation that ends in this message.
+/// The text that the demo's model answers to a conversation that ends in this message.
 std::string answer_to(json::object last, bool with_tool = true) {
     json::object body{{"messages", json::array{std::move(last)}}};
     if (with_tool) {

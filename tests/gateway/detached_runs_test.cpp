@@ -32,7 +32,7 @@ protected:
                    .status == 409;
     }
 
-    // What ends a run happens on its own; a run that is not ended in ten seconds is a failure.
+    // Waits up to ten seconds for the thread's run to end by itself. Returns false if it has not.
     bool ends(const std::string& thread) {
         const auto give_up = std::chrono::steady_clock::now() + patience;
         while (is_busy(thread)) {
@@ -62,7 +62,7 @@ TEST_F(DetachedRuns, OneThatIsReadAgainDoesNotCount) {
     settings.server.max_detached_runs = 1;
     start();
     read_run("first");
-    const auto reader = read_run("first"); // The same request: it reads the same run.
+    const auto reader = read_run("first"); // The same request, so it reads the same run.
 
     read_run("second");
     read_run("third");
@@ -81,15 +81,16 @@ TEST_F(DetachedRuns, NoneIsAllowedWhereTheBoundIsZero) {
     EXPECT_TRUE(ends("first"));
 }
 
-/// A reader that is cut off has not left: X-On-Disconnect does not count, detached_seconds does.
+/// A reader that is cut off has not left, so detached_seconds applies to its run and
+/// X-On-Disconnect does not.
 class CutOffReader : public DetachedRuns {
 protected:
     CutOffReader() { settings.server.detached = std::chrono::seconds(1); }
 
-    /// Of a receive buffer, so that what is not read stays with the server.
+    /// Size of a receive buffer, so small that unread bytes stay in the server.
     static constexpr int small_window = 4096;
 
-    /// A run whose readers have to take so many pieces of that size, one a millisecond.
+    /// A run whose readers must take that many pieces of that size, one a millisecond.
     void speak(int pieces, std::size_t bytes) {
         answer = say_and_stall(std::string(bytes, 'x'));
         const std::string piece = answer.body;
@@ -131,7 +132,7 @@ TEST_F(CutOffReader, OneThatIsTooSlowHasNotLeft) {
     raw_client slow(port(), small_window);
     send_run(slow);
 
-    slow.read_slowly(4'000, std::chrono::milliseconds(5)); // Until it is cut off.
+    slow.read_slowly(4'000, std::chrono::milliseconds(5)); // It reads slowly until it is cut off.
 
     expect_ended_as_detached();
 }

@@ -1,4 +1,4 @@
-// Who gets in while there is no room: probes always, others in the place of who needs none.
+// Connections when there is no room: probes always get in, and others replace idle ones.
 
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/support/patience.hpp"
@@ -36,7 +36,7 @@ protected:
     }
     ~Door() override { server.reset(); }
 
-    /// A connection that has had an answer and is kept for more.
+    /// A connection that has got an answer and is kept open for more.
     [[nodiscard]] std::unique_ptr<raw_client> idle() const {
         auto client = std::make_unique<raw_client>(port());
         client->send(get("/version"));
@@ -94,7 +94,7 @@ TEST_F(Door, IsClosedToEverythingElseMeanwhile) {
     others.front()->send(get("/version"));
     EXPECT_EQ(others.front()->read_reply().status, 200);
     others.pop_back();
-    // The server notices the end of the last one in its own time.
+    // The server needs a moment to notice the end of the last connection.
     const auto deadline = std::chrono::steady_clock::now() + patience;
     int status = 503;
     while (status == 503 && std::chrono::steady_clock::now() < deadline) {
@@ -103,7 +103,7 @@ TEST_F(Door, IsClosedToEverythingElseMeanwhile) {
     EXPECT_EQ(status, 200);
 }
 
-// Silent ones, and one that never finishes its request.
+// Connections that send nothing, and one that never completes its request.
 TEST_F(Door, IsOpenToProbesWhileStrangersHoldTheReserve) {
     start();
     const auto others = idle(3);
@@ -191,11 +191,11 @@ TEST_F(Door, HasItsRoomBackAfterACrowd) {
     EXPECT_EQ(ask(get("/version")).status, 503);
 }
 
-// A connection that is aborted instead would be reset.
+// An aborted connection would be reset instead.
 TEST_F(Door, ClosesAConnectionThatHasSentNothingWhenTheServerStops) {
     start();
     raw_client silent(port());
-    const auto served = idle(); // Accepted after it.
+    const auto served = idle(); // It is accepted after `silent`.
 
     server->request_stop();
     server->wait();

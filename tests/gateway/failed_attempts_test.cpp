@@ -1,4 +1,4 @@
-// What failed model calls leave for the operator, and that nobody else can read it.
+// Failed model calls are kept for the operator, and nobody else can read them.
 
 #include "session/base/failpoint.hpp"
 #include "session/sqlite/sqlite_db.hpp"

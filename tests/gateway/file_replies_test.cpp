@@ -9,11 +9,11 @@
 namespace agui::test {
 namespace {
 
-// More than the kernel holds on both sides of a connection.
+// More bytes than the kernel buffers on both sides of a connection.
 constexpr std::size_t large = 4U << 20U;
 constexpr int small_window = 4096;
 
-/// A server of a folder with two files.
+/// A server that serves a folder with two files.
 class FileReplies : public server_test {
 protected:
     FileReplies() {

@@ -17,7 +17,8 @@ namespace asio = boost::asio;
 namespace {
 
 struct piece {
-    int after; ///< So many events of the run, of this answer and what came before it.
+    /// The number of the run's events, earlier answers included, that let the piece through.
+    int after;
     std::string_view data;
 };
 
@@ -62,7 +63,8 @@ gated_model::~gated_model() {
 
 void gated_model::start_over() {
     asio::post(context_, [this] {
-        gate_->held = true; // A question of before that arrives late gets no answer.
+        // A question of the conversation before gets no answer if it arrives late.
+        gate_->held = true;
         gate_->moved.cancel();
         gate_ = std::make_shared<gate>(context_);
     });
@@ -118,7 +120,7 @@ asio::awaitable<bool> gated_model::play(server_connection& peer, std::string req
     co_return true;
 }
 
-// False: held, and its reader has closed.
+// Returns false if the model is held and the reader has closed.
 asio::awaitable<bool>
 gated_model::pass(server_connection& peer, std::shared_ptr<gate> at, int events) {
     while (!at->held && at->passed < events) {

@@ -27,14 +27,14 @@ public:
 
     [[nodiscard]] std::string url() const { return url_; }
 
-    /// For the next conversation: nothing is let through yet.
+    /// Prepares for the next conversation, of which nothing has been let through.
     void start_over();
-    /// Any thread: one more event of the run has been made.
+    /// Counts one more event of the run. May be called on any thread.
     void let_through();
-    /// Any thread: no more pieces after those that were let through.
+    /// Holds all pieces that were not let through yet. May be called on any thread.
     void hold();
 
-    /// Answers that were begun and are neither complete nor cut off by their reader.
+    /// The number of answers that have begun and are neither complete nor cut off by their reader.
     [[nodiscard]] int open() const noexcept { return open_; }
     [[nodiscard]] int cut_off() const noexcept { return cut_off_; }
 
@@ -61,7 +61,7 @@ private:
     std::atomic<int> cut_off_{0};
     http_test_server server_;
     std::string url_;
-    std::thread thread_; ///< Last: it uses the others.
+    std::thread thread_; ///< Declared last, because it uses the other members.
 };
 
 } // namespace agui::test

@@ -30,7 +30,8 @@ namespace {
     return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// First: later, the heap may have free memory that it uses instead of a mapping.
+// Must run before other tests, because the heap may later use its own free memory instead of a
+// mapping.
 TEST(HeapTrim, LargeBlocksAreGivenBackAtOnce) {
 #if defined(AGUI_OTHER_ALLOCATOR) || !defined(__GLIBC__)
     GTEST_SKIP() << "the allocator is not glibc's";
@@ -42,7 +43,8 @@ TEST(HeapTrim, LargeBlocksAreGivenBackAtOnce) {
     };
     std::vector<std::unique_ptr<std::vector<char>>> blocks;
     blocks.push_back(block());
-    blocks.clear(); // From now on the library itself would keep blocks of that size.
+    // From here on, the library would keep blocks of that size without the fixed threshold.
+    blocks.clear();
     const std::size_t before = resident_bytes();
     std::vector<std::unique_ptr<std::vector<char>>> between;
     for (int i = 0; i < 4; ++i) {
@@ -75,7 +77,7 @@ TEST(HeapTrim, ReturnsPagesBetweenPiecesInUse) {
         }
     }
 
-    // Most of 64 MB.
+    // Most of the 64 MB must be returned.
     const auto deadline = std::chrono::steady_clock::now() + test::patience;
     while (resident_bytes() + (40U << 20U) > before && std::chrono::steady_clock::now() < deadline
     ) {

@@ -16,28 +16,28 @@
 
 namespace agui::test {
 
-/// What the test lets a model answer.
+/// One answer that the test gives to a model's call.
 struct held_answer {
     std::string text = {};
-    std::string call_id = {}; ///< Not empty: a call of the tool `paint` with this id.
-    bool fails = false;       ///< The server refuses the request.
+    std::string call_id = {}; ///< If set, the answer is a call of `paint` with this id.
+    bool fails = false;       ///< If true, the server refuses the request.
 };
 
-/// Models whose answers wait for the test: in the order in which they were asked, each call gets
-/// the next answer. Any thread. Must outlive its providers.
+/// Models whose answers the test gives. The calls get them in the order in which they were made.
+/// Safe to use from any thread. Must outlive its providers.
 class held_model {
 public:
     /// A provider for server_options::provider_of.
     [[nodiscard]] std::unique_ptr<runner::model_provider> make_provider();
 
-    /// Lets one call be answered: the oldest that waits, or the next one.
+    /// Answers the oldest waiting call, or the next one if none waits.
     void answer(held_answer value);
-    /// Those that no call has had yet.
+    /// Drops the answers that no call has taken.
     void forget_answers();
-    /// Waits until the model has been asked that often; false: not within ten seconds.
+    /// Waits until there were that many calls. Returns false after ten seconds.
     bool wait_for_calls(std::size_t count);
     [[nodiscard]] std::size_t calls() const;
-    /// What the call (from 0) was asked: `role: text` of each message.
+    /// The messages of a call, counted from 0, as `role: text`.
     [[nodiscard]] std::vector<std::string> request(std::size_t call) const;
 
 private:

@@ -12,13 +12,13 @@
 
 namespace agui::test {
 
-/// What a request goes through until its run begins, without the server around it: read, planned,
-/// applied, stored, and made into the history of a model request.
+/// Takes a request through all steps before its run, without a server: reads, plans, applies and
+/// stores it, and makes the history of a model request.
 class input_pipeline {
 public:
     input_pipeline(std::unique_ptr<session::store> store, session::history_policy policy);
 
-    /// False: the request was refused. Throws where the store fails.
+    /// Returns false if the request was refused. Throws if the store fails.
     bool post(std::string_view body);
 
 private:

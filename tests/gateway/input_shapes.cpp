@@ -38,7 +38,7 @@ public:
         nested([this] { state(); });
         out_ += ",\"forwardedProps\":";
         nested([this] { members(shape_.forwarded * size_, "p"); });
-        // With more members of its own, the request would be refused.
+        // With more members, the request would be refused.
         repeat(std::min(shape_.unknown_members * size_, 1000U), [this](unsigned i) {
             out_ += ",\"x" + std::to_string(i) + "\":[" + std::to_string(i) + "]";
         });
@@ -77,7 +77,7 @@ private:
 
     void members(unsigned count, std::string_view prefix) {
         out_.push_back('{');
-        // Against their order, so that they have to be sorted.
+        // In reverse order, so that they have to be sorted.
         repeat(count, [&](unsigned i) {
             out_ +=
                 (i == 0 ? "\"" : ",\"") + std::string(prefix) + std::to_string(count - i) + "\":0";
@@ -274,7 +274,7 @@ std::vector<input_shape> worst_shapes() {
          .depth = 50},
         {.name = "context and resume", .users = 1, .context = 20, .resume = 20},
         {.name = "zeros", .users = 1, .state_zeros = 100},
-        // The dearest of a thousand that shape-search found.
+        // The most expensive of a thousand shapes that shape-search found.
         {.name = "found by seed 443",
          .users = 1,
          .reasonings = 1,

@@ -6,7 +6,8 @@
 
 namespace agui::test {
 
-/// What a client may send, in numbers. `size` of bodies_of() multiplies the numbers marked with *.
+/// The contents of a client's requests, as numbers. `size` of bodies_of() multiplies the numbers
+/// marked with *.
 struct input_shape {
     std::string name;
     unsigned users = 0;           ///< * user messages
@@ -14,12 +15,12 @@ struct input_shape {
     unsigned answers = 0;         ///< * tool messages
     unsigned systems = 0;         ///< *
     unsigned reasonings = 0;      ///< *
-    unsigned message_ids = 0;     ///< Distinct ids of messages; 0: each has its own.
+    unsigned message_ids = 0;     ///< distinct ids of messages; 0 gives each its own
     unsigned parts = 0;           ///< * parts of the first user message
-    unsigned parts_each = 0;      ///< parts of the others; 0: text
+    unsigned parts_each = 0;      ///< parts of each other user message; 0 makes it a text
     unsigned calls = 0;           ///< * calls of the first assistant message
-    unsigned calls_each = 0;      ///< calls of the others
-    unsigned call_ids = 0;        ///< Distinct ids of calls and answers; 0: each has its own.
+    unsigned calls_each = 0;      ///< calls of each other assistant message
+    unsigned call_ids = 0;        ///< distinct ids of calls and answers; 0 gives each its own
     unsigned tools = 0;           ///< not above the limit of 128
     unsigned context = 0;         ///< *
     unsigned resume = 0;          ///< *
@@ -29,22 +30,22 @@ struct input_shape {
     unsigned forwarded = 0;       ///< *
     unsigned depth = 0;           ///< levels around each of them
     bool binary = false;          ///< every second part is a legacy one
-    bool other_texts = false;     ///< of the second request
-    bool other_ids = false;       ///< of the second request
+    bool other_texts = false;     ///< other texts in the second request
+    bool other_ids = false;       ///< other ids in the second request
     bool client_history = false;  ///< session.history = "client"
 };
 
-/// The requests of a conversation of that shape, one after the other on one thread.
+/// The requests of a conversation of that shape, which follow each other on one thread.
 [[nodiscard]] std::vector<std::string>
 bodies_of(const input_shape& shape, unsigned size, unsigned requests = 2);
 
-/// Shapes that cost the most where steps are not linear, by hand and by the search
-/// (tests/bench/shape_search).
+/// Shapes that cost the most if a step is not linear, written by hand or found by
+/// tests/bench/shape_search.
 [[nodiscard]] std::vector<input_shape> worst_shapes();
 
 [[nodiscard]] input_shape random_shape(std::uint32_t seed);
 
-/// A shape as text that can be put into worst_shapes().
+/// Writes a shape as text for worst_shapes().
 [[nodiscard]] std::string to_string(const input_shape& shape);
 
 } // namespace agui::test

@@ -1,5 +1,4 @@
-// What a request costs, counted: twice the size must not cost more than a little over twice the
-// work.
+// Counts the work of a request: twice the size must not cost much more than twice the work.
 
 #include "tests/gateway/input_shapes.hpp"
 
@@ -30,7 +29,7 @@ std::uint64_t work_of(const input_shape& shape, unsigned size) {
     return work_done - before;
 }
 
-// As large as shows how the work grows, in bodies of about 100 KB.
+// A size large enough to show how the work grows, in bodies of about 100 KB.
 unsigned size_of(const input_shape& shape) {
     unsigned size = 40;
     while (size > 5 && bodies_of(shape, size, 1).front().size() > 100'000) {

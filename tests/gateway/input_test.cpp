@@ -1,4 +1,4 @@
-// What becomes of a request's messages, state and ids, over HTTP.
+// The messages, the state and the ids of a request, over HTTP.
 
 #include "tests/gateway/server_fixture.hpp"
 

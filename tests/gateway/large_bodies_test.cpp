@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 constexpr std::string_view no_memory =
     "There is not enough memory for this request (server.max_memory_bytes).";
 
-/// Large bodies may take 24 MiB of the 32, each five times its length: one of 3 to 4.8 MiB at a
-/// time.
+/// Large bodies may use 24 MiB of the 32. Each counts five times its length, so one of 3 to 4.8 MiB
+/// fits at a time.
 class BodiesInTurn : public memory_test {
 protected:
     BodiesInTurn() : memory_test(32 * mib) { options.log = &log; }
@@ -116,7 +116,7 @@ TEST_F(BodiesInTurn, OneThatHasWaitedTooLongIsRefused) {
     start();
     raw_client run(port());
     run.send(post("/agui", run_body("run", "r")));
-    // As long as the run goes on, its text counts six times.
+    // While the run is active, its text counts six times.
     ASSERT_THAT(run.read_until(R"("delta":"Hello")"), HasSubstr("Hello"));
 
     const raw_reply refused = announced(4 * mib, 0)->read_reply();
@@ -160,7 +160,7 @@ TEST_F(BodiesInTurn, OneInChunksTakesMemoryAsItGrows) {
     EXPECT_EQ(ask(chunked(request_of(mib, "third"))).status, 200);
 }
 
-// Values take more than was reserved for a text.
+// Its values take more memory than was reserved for a text.
 TEST_F(BodiesInTurn, OneThatTurnsOutToNeedMoreIsRefusedWithALineInTheLog) {
     start();
     std::string zeros = run_body("t", "r");
@@ -183,7 +183,7 @@ TEST_F(BodiesInTurn, OneThatTurnsOutToNeedMoreIsRefusedWithALineInTheLog) {
 /// Counts the bodies that wait for memory.
 class queued_bodies {
 public:
-    /// False after ten seconds.
+    /// Returns false after ten seconds.
     bool wait_for(int count) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, patience, [&] { return count_ >= count; });
@@ -197,7 +197,7 @@ private:
         const std::lock_guard lock(mutex_);
         count_ += place == "body.queued" ? 1 : 0;
         changed_.notify_all();
-    }}; ///< Last: it calls.
+    }}; ///< Declared last, because it calls the other members.
 };
 
 TEST_F(BodiesInTurn, AreServedInTheOrderOfArrival) {
@@ -209,7 +209,7 @@ TEST_F(BodiesInTurn, AreServedInTheOrderOfArrival) {
     const std::string second_body = request_of(5 * mib / 2, "second");
     const auto first = announced(first_body.size(), 0);
     ASSERT_TRUE(queued.wait_for(1));
-    const auto second = announced(second_body.size(), 0); // It would fit.
+    const auto second = announced(second_body.size(), 0); // There would be room for it.
     ASSERT_TRUE(queued.wait_for(2));
     EXPECT_EQ(ask(post("/agui", request_of(2 * mib, "photo"))).status, 200);
 

@@ -13,8 +13,8 @@
 namespace agui::test {
 namespace {
 
-/// An MCP server with the tool `echo`, in the language that every system has. The gateway numbers
-/// its requests from 1.
+/// An MCP server with the tool `echo`, as a shell script, which runs on every system. The gateway
+/// numbers its requests from 1.
 constexpr const char* script = R"(
 echo $$ > "$1"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -45,7 +45,7 @@ protected:
         };
     }
 
-    ~McpServers() override { server.reset(); } // It uses the log.
+    ~McpServers() override { server.reset(); } // The server uses the log, so it ends first.
 
     gateway::mcp_server_config process() {
         gateway::mcp_server_config made;
@@ -121,9 +121,9 @@ TEST_F(McpServers, AProcessThatIsKilledIsStartedAgain) {
     ASSERT_GT(first, 0);
     ::kill(first, SIGKILL);
     while (lines("not available server=local reason=lost") == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Leaves the core to it.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Leaves the CPU to the server.
     }
-    // Its call waits for the next process.
+    // The call waits for the server's next process.
     const raw_reply reply = ask(post("/agui", run_body("t", "r")));
     EXPECT_NE(reply.body.find("\"content\":\"from the process\""), std::string::npos) << reply.body;
     EXPECT_NE(child(), first);
@@ -152,7 +152,7 @@ TEST_F(McpServers, AStopDuringTheStartEndsIt) {
     server = std::make_unique<gateway::server>(settings, std::move(options));
     std::thread starting([this] { (void)server->start(); });
     while (child() == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Leaves the core to it.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Leaves the CPU to the server.
     }
     server->request_stop();
     starting.join();

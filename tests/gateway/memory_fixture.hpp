@@ -16,7 +16,7 @@ namespace agui::test {
 
 inline constexpr std::size_t mib = 1U << 20U;
 
-/// A server whose requests, logs and replies together may take so much.
+/// A server whose requests, logs and replies share that much memory.
 class memory_test : public server_test {
 protected:
     explicit memory_test(std::size_t bytes) { settings.server.max_memory_bytes = bytes; }
@@ -32,12 +32,12 @@ protected:
         client->send(std::string(sent, ' '));
         return client;
     }
-    /// One that has sent most of it.
+    /// A connection that has sent most of such a body.
     [[nodiscard]] std::unique_ptr<raw_client>
     unfinished(std::size_t bytes, std::string_view headers = {}) const {
         return announced(bytes + 65'536, bytes, headers);
     }
-    /// Waits for what others do.
+    /// Waits until the memory in use is within these bounds.
     void wait_for_memory(std::size_t least, std::size_t most) const {
         const auto deadline = std::chrono::steady_clock::now() + patience;
         while (server->memory_used() < least || server->memory_used() > most) {
@@ -45,7 +45,7 @@ protected:
             std::this_thread::yield();
         }
     }
-    /// An answer of that many bytes in pieces of 64 KiB, then the end, or nothing more.
+    /// An answer of that many bytes in pieces of 64 KiB, and then its end, or nothing.
     void answer_at_length(std::size_t bytes, bool ends) {
         constexpr std::size_t piece = 65'536;
         const std::string frame = say_and_stall(std::string(piece, 'x')).body;
@@ -55,7 +55,8 @@ protected:
             text += frame;
         }
         answer.body.insert(0, text);
-        answer.pace = std::chrono::milliseconds(1); // As if a model server sent it in pieces.
+        // As from a model server, the pieces come one by one.
+        answer.pace = std::chrono::milliseconds(1);
         if (!ends) {
             answer.stall_after_frames = bytes / piece + 1;
         }

@@ -29,7 +29,7 @@ class Memory : public memory_test {
 protected:
     Memory() : memory_test(16 * mib) {}
 
-    /// Connections with bodies of at most 2 MiB each that take so much together.
+    /// Connections with bodies of at most 2 MiB each that use that much memory together.
     [[nodiscard]] std::vector<std::unique_ptr<raw_client>> unfinished_bodies(std::size_t bytes) {
         std::vector<std::unique_ptr<raw_client>> clients;
         for (std::size_t held = 0; held < bytes; held += 2 * mib) {
@@ -59,18 +59,19 @@ TEST_F(Memory, TwentyUnfinishedBodiesRefuseNoSmallRequest) {
     EXPECT_EQ(ask(get("/healthz")).status, 200);
 }
 
-// Also those that change or show a thread, and those that stop or answer.
+// This includes requests that change or show a thread, stop a run or answer a call.
 TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
     start();
     ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
     auto clients = unfinished_bodies(12 * mib);
     wait_for_memory(12 * mib, 14 * mib);
-    // Small ones, until nothing is left but the reserve, an eighth, and a part of that is taken.
+    // Small requests use the memory until only the reserve, an eighth, is left, and a part of the
+    // reserve is taken.
     while (server->memory_used() < 14 * mib) {
         const std::size_t before = server->memory_used();
         clients.push_back(unfinished(60'000));
-        // Until all of it has arrived: otherwise the next ones would take the rest of the reserve
-        // as well.
+        // Waits until all of it has arrived, because the next ones would use the rest of the
+        // reserve as well.
         ASSERT_NO_FATAL_FAILURE(wait_for_memory(before + 55'000, 15 * mib));
     }
     const auto patch = [this](std::string_view path, std::string_view body) {
@@ -87,7 +88,7 @@ TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
     EXPECT_EQ(ask(get("/agui/threads")).status, 200);
 
     const std::string large = R"({"a":")" + std::string(4 * mib, 'x') + "\"}";
-    // What may be of any size is not asked for until there is room.
+    // A body of any size is not requested until there is room.
     for (const raw_reply& refused :
          {patch("/agui/threads/t/state", large), ask(get("/agui/threads/t/state")),
           ask(get("/agui/threads/t/messages"))}) {
@@ -100,7 +101,7 @@ TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
     EXPECT_EQ(ask(get("/agui/threads/t").replace(0, 3, "DELETE")).status, 204);
 }
 
-// Its list of messages and the frame that repeats them are its own, however many readers there are.
+// Each reader has a list of messages and a frame of its own, however many readers there are.
 TEST_F(Memory, AChatStreamInFullModeThatHasNoRoomIsCutOff) {
     answer_at_length(2 * mib, false);
     start();
@@ -148,7 +149,8 @@ TEST_F(Memory, ABodyThatDripsTimesOutHoweverMuchArrivedBefore) {
     start();
     const auto client = unfinished(2 * mib);
     std::thread dripping([&client] {
-        // Ends when the server closes: each byte comes long before the wait for one is over.
+        // Ends when the server closes the connection. Each byte comes long before its own time
+        // limit.
         while (client->send(" ")) {
             std::this_thread::sleep_for(milliseconds(5));
         }
@@ -175,7 +177,7 @@ TEST_F(Memory, OneAddressCannotTakeTheMemoryOfOthers) {
     EXPECT_THAT(refused.body, HasSubstr("rate_limited"));
     EXPECT_EQ(ask(post("/agui", run_body("t", "small"), one)).status, 200);
     EXPECT_EQ(ask(post("/agui", large, other)).status, 200);
-    // Once it has arrived a body counts no more: the same address may send the next one.
+    // A body stops counting once it has arrived, so the same address may send the next one.
     first->close();
     wait_for_memory(0, 2 * mib);
     EXPECT_EQ(ask(post("/agui", large, one)).status, 200);
@@ -209,8 +211,8 @@ TEST_F(Memory, ARunEndsWhenThereIsNoMemoryForItsEvents) {
 }
 
 TEST_F(Memory, EndlessRunsThatNobodyReadsLeaveRoomForOthers) {
-    // Its eighth, the reserve, holds what one more read of each answer adds: ten times 64 KiB,
-    // counted six times.
+    // The reserve, an eighth, holds the bytes that one more read of each answer adds: ten times 64
+    // KiB, counted six times.
     settings.server.max_memory_bytes = 48 * mib;
     answer_at_length(8 * mib, false);
     start();
@@ -307,7 +309,7 @@ TEST_F(Memory, ReadersOfALongConversationShareIt) {
 
 #ifdef AGUI_FAILPOINTS
 
-/// Holds what comes to a place until the object goes, or let_go() is called.
+/// Holds threads that pass a place until the object is destroyed, or let_go() is called.
 class held_place {
 public:
     explicit held_place(std::string_view place) : place_(place) {}
@@ -315,7 +317,7 @@ public:
     held_place(const held_place&) = delete;
     held_place& operator=(const held_place&) = delete;
 
-    /// False after ten seconds.
+    /// Returns false after ten seconds.
     bool wait_for(int arrivals) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, patience, [&] { return arrived_ >= arrivals; });
@@ -325,7 +327,7 @@ public:
         open_ = true;
         changed_.notify_all();
     }
-    /// How often another place was passed.
+    /// The number of times that another place was passed.
     int passed(std::string_view other) {
         const std::lock_guard lock(mutex_);
         return passed_[std::string(other)];
@@ -350,7 +352,7 @@ private:
         arrived_ += place == place_ ? 1 : 0;
         changed_.notify_all();
         changed_.wait(lock, [&] { return open_ || place != place_; });
-    }}; ///< Last: it calls.
+    }}; ///< Declared last, because it calls the other members.
 };
 
 std::string zeros(std::size_t bytes) {
@@ -379,7 +381,7 @@ struct large_body {
 
 class LargeBodies : public Memory, public ::testing::WithParamInterface<large_body> {};
 
-// One I/O thread: it is free while such a body is read.
+// There is one I/O thread, which is free while such a body is read.
 TEST_P(LargeBodies, AreReadBesideTheConnections) {
     settings.server.max_memory_bytes = 1024 * mib;
     settings.server.threads = 1;
@@ -423,7 +425,7 @@ TEST_F(Memory, APhotoDoesNotWaitForALargeBody) {
     EXPECT_EQ(large.read_reply().status, 200);
 }
 
-// What it takes until its run has begun: its text, in three copies.
+// Until its run has begun, a request counts three copies of its text.
 TEST_F(Memory, ASmallRequestCountsUntilItsRunHasBegun) {
     start();
     const std::string body = run_body("t", "r", std::string(200'000, 'x'));
@@ -459,7 +461,7 @@ TEST_F(Memory, AConversationIsNotReadBeforeThereIsRoomForIt) {
     EXPECT_GE(taken, 2 * 2 * mib) << "as it is read, and as it is written";
     reads = 0;
 
-    // What is left takes it once.
+    // The memory that is left suffices for it once.
     const auto others = unfinished_bodies(11 * mib);
     wait_for_memory(11 * mib, 16 * mib);
     const raw_reply refused = ask(history);
@@ -490,7 +492,8 @@ TEST_F(Memory, SixtyFourClientsWaitForALargeReply) {
     }
 }
 
-// Large replies are made one at a time; nobody waits for those of clients that have left.
+// Large replies are made one at a time, and no client waits for the replies of clients that have
+// disconnected.
 TEST_F(Memory, AReplyIsNotMadeForAClientThatHasLeft) {
     use_sqlite();
     settings.server.threads = 1;
@@ -515,9 +518,9 @@ TEST_F(Memory, AReplyIsNotMadeForAClientThatHasLeft) {
 
 #endif
 
-// As values, the state would take 16 MB each time that it is held.
+// As JSON values, each copy of the state would take 16 MB.
 TEST_F(Memory, AStateTakesItsTextOnly) {
-    settings.server.max_memory_bytes = 8 * mib; // As values the zeros would take 8 MB.
+    settings.server.max_memory_bytes = 8 * mib; // As JSON values, the zeros would take 8 MB.
     start();
     std::string list = "[0";
     for (std::size_t i = 0; i < mib / 2 - 4; ++i) {
@@ -532,7 +535,8 @@ TEST_F(Memory, AStateTakesItsTextOnly) {
     wait_for_memory(0, mib);
 }
 
-// The thread is loaded and written for the model in several copies, each as large as all results.
+// The thread is loaded and written for the model in several copies, each as large as all results
+// together.
 TEST_F(Memory, ARunOnAThreadThatIsTooLargeForItEndsAndNothingIsLost) {
     use_sqlite();
     options.tools.add(

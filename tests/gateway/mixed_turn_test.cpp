@@ -38,7 +38,7 @@ using names = std::vector<std::string>;
 
 constexpr std::string_view end_of_stream = "\r\n0\r\n\r\n";
 
-/// A call waits here until the test lets it end.
+/// Each call waits here until the test lets it end.
 class gates {
 public:
     [[nodiscard]] boost::asio::awaitable<void> pass(std::string name) {
@@ -53,7 +53,7 @@ public:
         co_await gate->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
 
-    /// Lets the call end that has arrived, or will.
+    /// Ends the call that has arrived, or the next one to arrive.
     void open(const std::string& name) {
         std::unique_lock lock(mutex_);
         ASSERT_TRUE(arrived_.wait_for(lock, patience, [&] { return !waiting_[name].empty(); }))
@@ -78,8 +78,8 @@ private:
     std::map<std::string, std::vector<std::shared_ptr<boost::asio::steady_timer>>> waiting_;
 };
 
-// The ids of calls are the names of their tools: s1 and s2 are the server's, e1 and e2 the
-// caller's.
+// The ids of calls are the names of their tools: s1 and s2 belong to the server, e1 and e2 to the
+// client.
 class MixedTurn : public server_test {
 protected:
     MixedTurn() {
@@ -104,7 +104,7 @@ protected:
         start();
     }
     ~MixedTurn() override {
-        opened.start_over(); // Its timers are of the server.
+        opened.start_over(); // Its timers belong to the server.
         server.reset();
     }
 
@@ -169,7 +169,7 @@ protected:
         });
     }
 
-    /// What GET …/pending lists.
+    /// The calls that GET …/pending lists.
     [[nodiscard]] names pending() const {
         const raw_reply reply = ask(get("/agui/threads/" + thread + "/pending"));
         names ids;
@@ -189,7 +189,7 @@ protected:
 private:
     std::mutex mutex_;
     names turn_;
-    std::vector<std::string> asked_; ///< The bodies of the requests to the model.
+    std::vector<std::string> asked_; ///< The bodies of the model requests.
 };
 
 std::vector<boost::json::object> events_of(const std::string& stream) {
@@ -204,7 +204,7 @@ std::vector<boost::json::object> events_of(const std::string& stream) {
     return events;
 }
 
-/// The calls that a stream has given results to, in this order.
+/// The calls whose results a stream has, in order.
 names results_in(const std::string& stream) {
     names ids;
     for (const boost::json::object& event : events_of(stream)) {
@@ -217,7 +217,7 @@ names results_in(const std::string& stream) {
     return ids;
 }
 
-/// The calls that a stream's end leaves to the caller.
+/// The calls that a stream's end leaves to the client.
 names pending_in(const std::string& stream) {
     const boost::json::object last = events_of(stream).back();
     EXPECT_EQ(last.at("type").as_string(), "RUN_FINISHED");
@@ -236,8 +236,8 @@ names only(const names& from, char kind) {
     return kept;
 }
 
-/// `turn` as the model makes it; its server calls end in the order of `ending`; each entry of
-/// `answered` is one request.
+/// The model makes the calls of `turn`. The server's calls end in the order of `ending`, and each
+/// entry of `answered` is one request.
 void MixedTurn::play(const names& turn, const names& ending, const std::vector<names>& answered) {
     next_thread(turn);
     const names of_server = only(turn, 's');
@@ -248,10 +248,10 @@ void MixedTurn::play(const names& turn, const names& ending, const std::vector<n
     for (const std::string& name : ending) {
         opened.open(name);
         if (name == of_server.front()) {
-            // A result is shown as soon as those before it are.
+            // A result is shown once all results before it are shown.
             stream += client.read_until("\"result " + name + "\"");
         } else if (name == ending.front()) {
-            (void)pending(); // The server, which has one thread, has dealt with it then.
+            (void)pending(); // By now the server, which has one thread, has handled the result.
             (void)pending();
         }
     }
@@ -309,7 +309,8 @@ TEST_F(MixedTurn, EveryOrderGivesTheSameConversation) {
     }
 }
 
-// The page answers while a tool of the server still runs: it has read the call, not yet the end.
+// The client answers while a tool of the server still runs: it has read the call, but not the end
+// of the run.
 TEST_F(MixedTurn, AnAnswerIsTakenOnceTheRunHasHandedTheCallsOver) {
     next_thread({"s1", "e1", "s2", "e2"});
     raw_client client(port());
@@ -332,7 +333,7 @@ TEST_F(MixedTurn, AnAnswerIsTakenOnceTheRunHasHandedTheCallsOver) {
 
 #ifdef AGUI_FAILPOINTS
 
-// It is planned for a thread on which the calls are not handed over yet, then again.
+// The request is planned twice, first for a thread on which the calls are not handed over yet.
 TEST_F(MixedTurn, EarlyAnswersAndAMessageKeepTheToolsOfTheTurn) {
     next_thread({"s1", "e1"});
     raw_client client(port());

@@ -144,7 +144,7 @@ TEST_F(Pages, AreNotFoundWithoutAFileOtherwise) {
     EXPECT_EQ(ask(get("/threads/7", wants_page)).status, 404);
 }
 
-// The process has no descriptor left for what it accepts: it says so, and not ten times a second.
+// The process has no descriptor left for new connections. It logs that, but not ten times a second.
 TEST_F(Pages, NoFreeDescriptorIsOneLine) {
 #if defined(__has_feature)
 #if __has_feature(undefined_behavior_sanitizer)
@@ -164,13 +164,13 @@ TEST_F(Pages, NoFreeDescriptorIsOneLine) {
     few.rlim_cur = static_cast<rlim_t>(lowest) + 1;
     ASSERT_EQ(::close(lowest), 0);
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
-    const auto client = std::make_unique<raw_client>(port()); // Takes the last one.
+    const auto client = std::make_unique<raw_client>(port()); // It takes the last descriptor.
 
     const auto deadline = std::chrono::steady_clock::now() + patience;
     while (lines_with("cannot accept") == 0 && std::chrono::steady_clock::now() < deadline) {
         std::this_thread::yield();
     }
-    // So long that it has tried again several times: each try is a tenth of a second later.
+    // Long enough for several attempts, which are a tenth of a second apart.
     for (int beats = 0; beats < 12; ++beats) {
         ASSERT_THAT(stream.read_until(": keep-alive"), HasSubstr(": keep-alive"));
     }

@@ -1,5 +1,5 @@
-// A thread with more pictures than clients read in one event: what they get, what its links serve,
-// and what becomes of the links in later requests.
+// A thread with more pictures than fit into one event that clients can read: the events, the links
+// in them, and the same links in later requests.
 #include "session/conversation/media_part.hpp"
 #include "session/history/part_reference.hpp"
 #include "tests/gateway/server_fixture.hpp"
@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 
 constexpr std::size_t client_limit = 10U << 20U;
 
-/// 2.1 MB, different for each digit: three are more than an event.
+/// A picture of 2.1 MB, different for each digit. Three of them do not fit into an event.
 std::string photo_bytes(char digit) { return std::string(2'800'000, digit); }
 
 json::value photo(char digit, std::string_view type = "image/png") {
@@ -90,7 +90,7 @@ protected:
         }
     }
 
-    /// The messages of the history stream, each of whose events must be one that clients read.
+    /// The messages of the history stream. Fails if a client could not read one of its events.
     json::array history(std::string_view version = "1.1") {
         const raw_reply reply = ask(post(
             "/agui/history",
@@ -280,7 +280,7 @@ TEST_P(Parts, AnAttachmentIsOfItsThread) {
     EXPECT_THAT(last_request_, Not(HasSubstr("base64,AAAA")));
 }
 
-// A link has a hundred bytes, and the photo two million.
+// A link has a hundred bytes, and the photo has two million.
 TEST_P(Parts, LinksGrowNoMessageBeyondTheSizeOfAThread) {
     const raw_reply kept = ask(post("/agui/threads/t/parts", json::serialize(photo('A'))));
     ASSERT_EQ(kept.status, 200) << kept.body;
@@ -293,7 +293,7 @@ TEST_P(Parts, LinksGrowNoMessageBeyondTheSizeOfAThread) {
     EXPECT_LT(server->memory_used(), 1U << 20U);
 }
 
-// Each is a read of the store while the run holds its thread.
+// Each attachment is a read of the store while the run holds its thread.
 TEST_P(Parts, OneRequestReadsAHundredAttachments) {
     json::array content{{{"type", "text"}, {"text", "See?"}}};
     for (int i = 0; i < 102; ++i) {
@@ -346,7 +346,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, Parts, ::testing::Bool(), [](const auto& info) 
     return info.param ? "Sqlite" : "Memory";
 });
 
-// Whoever listens for others says by which URL they reach it.
+// A gateway that listens on all interfaces needs a URL from its configuration.
 TEST_F(server_test, WithoutAPublicUrlTheLargePartsAreNotes) {
     settings.server.listen = "0.0.0.0:0";
     settings.auth.emplace();

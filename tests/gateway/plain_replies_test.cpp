@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// More than the kernel holds on both sides of a connection.
+// More bytes than the kernel buffers on both sides of a connection.
 constexpr std::size_t large = 4U << 20U;
 constexpr int small_window = 4096;
 
@@ -22,7 +22,7 @@ protected:
         std::ofstream(folder().file("large.txt")) << std::string(large, 'x');
         settings.server.static_dir = folder().path();
     }
-    /// Reads `bytes` at a time with a pause after each: what came.
+    /// Reads `bytes` at a time with a pause after each read. Returns the bytes that came.
     [[nodiscard]] raw_reply read_at_leisure(std::size_t bytes, milliseconds pause) const {
         raw_client client(port(), small_window);
         client.send(get("/large.txt"));
@@ -35,7 +35,7 @@ protected:
 
 TEST_F(PlainReplies, HaveToBeTakenAtSomeRate) {
     settings.server.stall = milliseconds(500);
-    settings.server.min_reply_rate = 2U << 20U; // The reader takes a fifth of that at the most.
+    settings.server.min_reply_rate = 2U << 20U; // The reader reads at most a fifth of that rate.
     start();
 
     EXPECT_FALSE(read_at_leisure(2048, milliseconds(5)).complete);

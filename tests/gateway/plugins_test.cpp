@@ -1,4 +1,4 @@
-// Plugins of an embedding program, on the wire.
+// Plugins of an embedding program, as their effects appear to a client.
 #include "runner/hooks/plugin.hpp"
 #include "tests/gateway/server_fixture.hpp"
 
@@ -197,7 +197,7 @@ TEST_F(Plugins, AMessageFromASnapshotIsKnownInTheNextRequest) {
     ASSERT_THAT(run("r1", hello).body, HasSubstr("A note"));
     answer = say("Two");
 
-    // A client that keeps the whole history sends back what the snapshot has shown it.
+    // A client that keeps the whole history sends back the messages of the snapshot.
     const json::array stored =
         json::parse(ask(get("/agui/threads/t/messages")).body).at("messages").as_array();
     std::string history;

@@ -45,7 +45,7 @@ protected:
     }
     ~Prefix() override { server.reset(); } // It uses the members.
 
-    /// A run with these members besides the ids.
+    /// A run with these members besides its ids.
     std::string run(std::string_view thread, json::object members) {
         members["threadId"] = thread;
         members["runId"] = "r" + std::to_string(++runs_);
@@ -53,7 +53,7 @@ protected:
         return ask(post("/agui", json::serialize(members))).body;
     }
 
-    /// The lines about requests that do not begin with the one before.
+    /// The log lines about requests that do not begin with the one before.
     [[nodiscard]] std::vector<std::string> breaks() const {
         std::vector<std::string> found;
         for (const std::string& line : log.lines()) {

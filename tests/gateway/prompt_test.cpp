@@ -1,4 +1,4 @@
-// The values in an agent's instructions: what each model call of a run is told.
+// The values in an agent's instructions, as each model call of a run gets them.
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/object.hpp>

@@ -19,7 +19,8 @@ namespace agui::test {
 
 enum class store_kind { memory, sqlite };
 
-/// A request with one user message, that of its runId, and a tool of the page, `paint`.
+/// A request with one user message, whose text is by default the runId, and a tool of the page,
+/// `paint`.
 inline std::string body_of(
     std::string_view run_id, std::string_view text = {}, std::string_view thread = "t",
     std::string_view earlier = {}
@@ -49,7 +50,7 @@ inline std::vector<std::string> types_of(std::string_view stream) {
     return types;
 }
 
-/// A server whose busy threads queue messages, with a model that answers when the test says so.
+/// A server that queues messages for busy threads, with a model that answers when the test lets it.
 class queue_test : public server_test, public ::testing::WithParamInterface<store_kind> {
 protected:
     queue_test() {
@@ -61,17 +62,17 @@ protected:
             use_sqlite();
         }
     }
-    // Before what its runs call.
+    // The server ends before the things that its runs use.
     ~queue_test() override { server.reset(); }
 
-    // Before each start.
+    // Must be called before each start.
     void use_model() {
         options.provider_of = [this](const gateway::model_config&) {
             return model.make_provider();
         };
     }
 
-    /// Posts and reads until RUN_STARTED: the stream is open at once.
+    /// Posts a request and reads until RUN_STARTED, which comes at once.
     std::unique_ptr<raw_client> open(std::string_view body, std::string_view headers = {}) {
         auto client = std::make_unique<raw_client>(port());
         client->send(post("/agui", body, headers));

@@ -157,7 +157,7 @@ bool raw_client::read_slowly(std::size_t bytes, std::chrono::milliseconds pause,
 }
 
 void raw_client::wait_for_reset() const {
-    pollfd watched{socket_, 0, 0}; // POLLERR and POLLHUP are reported unasked.
+    pollfd watched{socket_, 0, 0}; // POLLERR and POLLHUP are reported without being requested.
     (void)::poll(&watched, 1, static_cast<int>(std::chrono::milliseconds(patience).count()));
 }
 

@@ -13,8 +13,9 @@ namespace agui::test {
 struct raw_reply {
     int status = 0;
     std::map<std::string, std::string> headers; ///< Names in lower case.
-    std::string body;                           ///< Without chunk framing.
-    bool complete = false; ///< It ended as its framing says; false: the connection was lost first.
+    std::string body;                           ///< The body without chunk framing.
+    /// True if the body ended as its framing says, false if the connection was lost before.
+    bool complete = false;
 
     [[nodiscard]] std::string header(const std::string& name) const {
         const auto found = headers.find(name);
@@ -22,11 +23,12 @@ struct raw_reply {
     }
 };
 
-/// A blocking connection that sends bytes exactly as told. A read that takes longer than a test's
+/// A blocking connection that sends bytes exactly as given. A read that takes longer than a test's
 /// patience ends as if the peer had closed.
 class raw_client {
 public:
-    /// `receive_buffer`: about how many unread bytes the kernel holds; 0: its default.
+    /// `receive_buffer` is about the number of unread bytes that the kernel holds; 0 means its
+    /// default.
     explicit raw_client(
         std::uint16_t port, int receive_buffer = 0, const char* address = "127.0.0.1"
     );
@@ -34,26 +36,27 @@ public:
     raw_client(const raw_client&) = delete;
     raw_client& operator=(const raw_client&) = delete;
 
-    /// False: the peer takes no more.
+    /// Returns false if the peer takes no more bytes.
     bool send(std::string_view bytes);
-    /// The head of the next answer (interim answers count), its body still to come.
+    /// The head of the next answer, which may be an interim one. Its body is not read yet.
     [[nodiscard]] raw_reply read_head();
-    /// The next answer, whole. `without_body` for HEAD.
+    /// The next answer, whole. `without_body` is for HEAD.
     [[nodiscard]] raw_reply read_reply(bool without_body = false);
-    /// Reads raw bytes until they hold `text`. Returns them, `text` included; or all that came
-    /// before the connection ended or patience did.
+    /// Reads raw bytes until they contain `text`. Returns them, `text` included, or all bytes that
+    /// came before the connection or the patience ended.
     [[nodiscard]] std::string read_until(std::string_view text);
-    /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause
-    /// after each; what was read is then there for read_body(). False: the peer has ended it.
+    /// Reads `bytes` at a time with a pause after each read, until the peer ends the connection or
+    /// for so many `times`. read_body() then returns these bytes. Returns false if the peer has
+    /// ended the connection.
     bool read_slowly(std::size_t bytes, std::chrono::milliseconds pause, int times = -1);
-    /// The body that belongs to a head of read_head().
+    /// The body that follows a head of read_head().
     void read_body(raw_reply& reply);
-    /// True if the peer closes without sending another byte.
+    /// Returns true if the peer closes without sending another byte.
     [[nodiscard]] bool closed_by_peer();
-    /// Waits, without reading, until the peer has aborted the connection, or until patience ends.
+    /// Waits, without reading, until the peer aborts the connection, or until the patience ends.
     void wait_for_reset() const;
     void close();
-    /// Closes the sending side alone.
+    /// Closes the sending side only.
     void close_sending() const;
 
 private:

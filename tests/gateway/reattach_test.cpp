@@ -1,4 +1,4 @@
-// Reading a run again (P8) and asking for it again (P6), over HTTP, with both stores.
+// Reading a run again (P8) and repeating its request (P6), over HTTP, with both stores.
 
 #include "tests/gateway/server_fixture.hpp"
 
@@ -105,7 +105,7 @@ TEST_P(Reattach, OnceItsPeriodIsOverARunIsReadWithFewerDeltasOrNotAtAll) {
     EXPECT_THAT(joined, ::testing::Contains(HasSubstr(R"("delta":"One, One"})")));
     EXPECT_EQ(joined.front(), frames.front());
     EXPECT_EQ(joined.back(), frames.back());
-    // After the first of the two joined deltas.
+    // The reader has the first of the two joined deltas.
     EXPECT_THAT(read_again("?after=3").body, HasSubstr(R"("delta":"One"})"));
 }
 
@@ -132,7 +132,7 @@ TEST_P(Reattach, AnEventSourceThatHasTheWholeRunIsToldToStop) {
     EXPECT_EQ(read_again("?form=chat-stream&responseMode=full&after=" + count).status, 204);
     EXPECT_EQ(read_again("?form=chat-stream&after=" + count).status, 204);
     EXPECT_EQ(read_again("?protocolVersion=&after=" + count).status, 204);
-    // A POST of the same run is answered with its events.
+    // A repeated POST of the run is answered with its events.
     EXPECT_EQ(
         ask(post("/agui", run_body("t", "r"), "Last-Event-ID: " + count + "\r\n")).status, 200
     );
@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& of) { return of.param == store_kind::memory ? "Memory" : "Sqlite"; }
 );
 
-// While it exists, every write to a file fails, as on a full disk.
+// While this object exists, every write to a file fails, as on a full disk.
 class full_disk {
 public:
     full_disk() {
@@ -296,10 +296,11 @@ TEST_P(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
         EXPECT_EQ(ask(get("/readyz")).status, 503) << "it has tried again";
     }
 
-    // Its stream closes what is open before it ends; an event that is not stored has no number.
+    // The stream closes everything that is open before it ends. Events that are not stored have no
+    // number.
     EXPECT_THAT(end, HasSubstr("\r\ndata: {\"type\":\"TEXT_MESSAGE_END\""));
     EXPECT_THAT(end, Not(HasSubstr("id: ")));
-    // The disk has room again: a new reader gets the durable end, and the thread can continue.
+    // The disk has room again, so a new reader gets the durable end, and the thread can continue.
     const raw_reply again = ask(get(events_path("t", "r")));
     EXPECT_EQ(again.status, 200) << again.body;
     EXPECT_THAT(again.body, HasSubstr("\nid: 4\ndata: {\"type\":\"TEXT_MESSAGE_END\""));
@@ -309,7 +310,7 @@ TEST_P(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
     EXPECT_EQ(ask(post("/agui", run_body("t2", "r"))).status, 200);
 }
 
-// Of a receive buffer, so that the gateway sees how slowly its reader reads.
+// Size of a receive buffer, so small that the gateway sees how slowly its reader reads.
 constexpr int small_window = 4096;
 
 class LaggingReader : public server_test {};
@@ -317,8 +318,8 @@ class LaggingReader : public server_test {};
 TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
     settings.server.reader_buffer_bytes = 16'384;
     settings.server.lag = std::chrono::milliseconds(600);
-    // A run that writes ten times as fast as its reader reads, and does not end before it is cut
-    // off.
+    // A run that writes ten times as fast as its reader reads, and does not end before the reader
+    // is cut off.
     answer = say_and_stall(std::string(8'000, 'x'));
     const std::string piece = answer.body;
     for (int i = 0; i < 4'000; ++i) {
@@ -350,7 +351,7 @@ TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
     ask(post("/agui/cancel", R"({"threadId":"t"})"));
 }
 
-// So slowly that the kernel tells of room in its buffer less often than a stall is allowed to last.
+// It reads so slowly that the kernel reports room in its buffer less often than a stall may last.
 TEST_F(LaggingReader, IsNotTakenForOneThatTakesNothing) {
     settings.server.stall = std::chrono::milliseconds(2000);
     answer = say_and_stall(std::string(10'000, 'x'));

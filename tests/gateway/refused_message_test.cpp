@@ -1,4 +1,4 @@
-// A message that a model server refuses does not make the later ones of its thread fail.
+// A message that a model server refuses does not make later messages of its thread fail.
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/array.hpp>
@@ -28,7 +28,7 @@ const std::string photo =
 const std::string user_2 = R"({"id":"u2","role":"user","content":"And?"})";
 const std::string user_3 = R"({"id":"u3","role":"user","content":"So?"})";
 
-// How a client sends its messages, and where they are kept.
+// A way in which a client sends its messages, and the store that keeps them.
 struct way {
     std::string_view name;
     bool whole_history = false;
@@ -64,7 +64,7 @@ protected:
         };
     }
 
-    /// The last of `messages` is new; a client with the whole history sends the others as well.
+    /// The last of `messages` is new. A client with the whole history sends the others as well.
     raw_reply run(const std::vector<std::string>& messages) {
         std::string sent;
         for (const std::string& each : messages) {

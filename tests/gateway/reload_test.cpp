@@ -1,4 +1,4 @@
-// New secrets for a server that runs.
+// New secrets for a server that is running.
 
 #include "gateway/replaceable_provider.hpp"
 #include "runner/base/model_circuit.hpp"
@@ -140,7 +140,7 @@ TEST_F(Reload, WarnsOfWeakSecretsAtTheStartAndAfterwards) {
 
 class ReplaceableProvider : public coroutine_test {
 protected:
-    /// Says its name, once it may.
+    /// A model that answers with its text, once the sink lets it.
     class named final : public runner::model_provider {
     public:
         explicit named(std::string says, bool waits = false)

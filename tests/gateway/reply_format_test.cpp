@@ -1,4 +1,5 @@
-// agents[].reply_format = "items": what a client sees, and what the model is told later.
+// agents[].reply_format = "items": the events for the client, and the model's own words in later
+// requests.
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/array.hpp>
@@ -29,7 +30,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// The text in frames of eleven bytes.
+/// The text in chunks of eleven bytes.
 runner::scripted_answer pieces(std::string_view text, std::string_view more = end_frames()) {
     runner::scripted_answer made;
     for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(11, text.size()))) {
@@ -39,7 +40,7 @@ runner::scripted_answer pieces(std::string_view text, std::string_view more = en
     return made;
 }
 
-/// One line for each event that shows something.
+/// Returns one line for each event that shows something.
 std::vector<std::string> shown(std::string_view stream) {
     std::vector<std::string> lines;
     for (std::size_t at = stream.find("data: "); at != stream.npos;) {
@@ -76,7 +77,7 @@ protected:
         listen();
     }
 
-    ~ReplyFormat() override { server.reset(); } // Before what it uses here.
+    ~ReplyFormat() override { server.reset(); } // The server ends before the members that it uses.
 
     void listen() {
         options.log = &log;
@@ -99,12 +100,12 @@ protected:
         return ask(post("/agui", run_body("t", run_id, text))).body;
     }
     [[nodiscard]] std::string stored() const { return ask(get("/agui/threads/t/messages")).body; }
-    /// The requests to the model.
+    /// The model requests.
     [[nodiscard]] std::vector<json::object> bodies() const {
         const std::lock_guard lock(mutex_);
         return bodies_;
     }
-    /// What the model is told that it said, in its last request.
+    /// The model's own earlier words in its last request.
     [[nodiscard]] std::vector<std::string> own_words() const {
         std::vector<std::string> texts;
         const json::object last = bodies().back();

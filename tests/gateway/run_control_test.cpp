@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-// Runs that the program itself starts, with its own provider, store and observer.
+// Runs that the embedding program itself starts, with its own provider, store and observer.
 
 namespace agui::test {
 namespace {
@@ -29,7 +29,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Says what it was asked last, or waits to be cancelled.
+// A model that repeats the last message, or waits to be cancelled.
 class echo_provider final : public runner::model_provider {
 public:
     explicit echo_provider(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -78,10 +78,10 @@ protected:
             );
         };
     }
-    // Before what its runs call.
+    // The server ends before the things that its runs use.
     ~RunControl() override { server.reset(); }
 
-    /// Awaits on a thread of the program, not one of the server.
+    /// Awaits on a thread of the program instead of one of the server.
     template <class Value>
     Value await(asio::awaitable<Value> job) {
         asio::io_context context;
@@ -263,7 +263,7 @@ TEST_F(RunControl, ServesOnlyBetweenStartAndStop) {
     EXPECT_THAT(server->runs().list(), IsEmpty());
 }
 
-// However the calls and the stop interleave, each call returns.
+// Each call returns, however the calls and the stop interleave.
 TEST_F(RunControl, AStopLeavesNoCallWaiting) {
     start();
     std::vector<std::thread> programs;
@@ -290,7 +290,7 @@ TEST_F(RunControl, AStopLeavesNoCallWaiting) {
 TEST_F(RunControl, TheProgramBringsItsOwnStore) {
     const std::shared_ptr<session::store> mine = session::make_memory_store();
     settings.session.store = gateway::session_config::store_kind::sqlite;
-    settings.session.sqlite_path = "/nowhere/agui.db"; // Not opened.
+    settings.session.sqlite_path = "/nowhere/agui.db"; // It is not opened.
     options.store = mine;
     start();
     ASSERT_TRUE(order("r1"));

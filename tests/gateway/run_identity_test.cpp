@@ -1,5 +1,5 @@
-// What a run is known by, who holds its thread, and how its stream begins when its own beginning
-// was lost.
+// The id and the idempotency key of a run, the holder of its thread, and the beginning of its
+// stream after the original was lost.
 
 #include "session/base/failpoint.hpp"
 #include "session/store/store.hpp"
@@ -83,7 +83,7 @@ TEST_F(RunIdentity, TheAgentIsAPartOfIt) {
 TEST_F(RunIdentity, AStreamWhoseBeginningWasLostBeginsAsItWould) {
     use_sqlite();
     {
-        // As a process leaves it that is killed right after it has begun the run.
+        // A store as a process leaves it that is killed right after it has begun the run.
         const auto store = session::make_sqlite_store({.path = settings.session.sqlite_path});
         session::run_record run;
         run.run_id = "r";
@@ -122,7 +122,7 @@ TEST_F(RunIdentity, AnEphemeralConversationIsNotRemovedUnderARun) {
     client.send(post("/agui", ephemeral(run_body("held", "second"))));
     ASSERT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
     answer = say("Hi");
-    for (int i = 0; i < 1'001; ++i) { // So many are kept: the first is the oldest.
+    for (int i = 0; i < 1'001; ++i) { // More than are kept, and the held one is the oldest.
         ask(post("/agui", ephemeral(run_body("t" + std::to_string(i), "r"))));
     }
 
@@ -153,7 +153,8 @@ TEST_F(RunIdentity, ARunThatCannotStartDoesNotBlockTheDrain) {
 TEST_F(RunIdentity, AFollowerIsToldThatItsRunCannotStart) {
     settings.server.threads = 2;
     start();
-    raw_client other(port()); // Connections go to the two threads by turns: the third to the first.
+    // Connections are distributed to the two threads in turn, so the third gets the first thread.
+    raw_client other(port());
     raw_client follower(port());
     for (raw_client* one : {&other, &follower}) {
         one->send(get("/healthz"));
@@ -167,7 +168,7 @@ TEST_F(RunIdentity, AFollowerIsToldThatItsRunCannotStart) {
                 "/agui/history",
                 R"({"threadId":"t","runId":"h","messages":[],"forwardedProps":{"follow":true}})"
             ));
-            // It has the thread, and waits for what the run will say.
+            // The follower has the thread and waits for the events of the run.
             followed = follower.read_until("RUN_FINISHED");
             throw std::runtime_error("no memory");
         }
@@ -185,7 +186,7 @@ TEST_F(RunIdentity, AStopReachesTheRunThatBeganBeforeTheLastOneWasForgotten) {
     settings.server.threads = 2;
     answer = say_and_stall("so far");
     start();
-    raw_client first(port()); // Connections go to the two threads by turns.
+    raw_client first(port()); // Connections are distributed to the two threads in turn.
     raw_client second(port());
     raw_client other(port());
     raw_client canceller(port());
@@ -240,7 +241,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, EndThatThrows, ::testing::Values(false, true), 
 
 TEST_F(RunIdentity, AStreamThatCannotBeStoredBeginsAsItWould) {
     use_sqlite();
-    settings.session.durability = session::durability::power; // Past the queue it could be stored.
+    // Without the queue, it could be stored.
+    settings.session.durability = session::durability::power;
     start();
     std::signal(SIGXFSZ, SIG_IGN);
     rlimit before{};
@@ -252,7 +254,7 @@ TEST_F(RunIdentity, AStreamThatCannotBeStoredBeginsAsItWould) {
         const failpoint_hook hook([&before](std::string_view place) {
             if (place == "begin.stored") {
                 rlimit full = before;
-                full.rlim_cur = 1; // Every write fails from here on: a full disk.
+                full.rlim_cur = 1; // From here on every write fails, as on a full disk.
                 (void)::setrlimit(RLIMIT_FSIZE, &full);
             }
         });

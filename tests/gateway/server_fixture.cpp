@@ -56,7 +56,7 @@ server_test::server_test() {
                                         .text = "[server]\n"
                                                 "listen = \"127.0.0.1:0\"\n"
                                                 "threads = 1\n"
-                                                // The usual limit of open files allows these.
+                                                // The usual limit of open files suffices for these.
                                                 "max_connections = 300\n"
                                                 "[session]\n"
                                                 "store = \"memory:\"\n"

@@ -21,7 +21,7 @@ namespace agui::test {
 /// An answer that calls one tool, with the id `c1`.
 [[nodiscard]] runner::scripted_answer
 call_tool(std::string_view name, std::string_view arguments = "{}");
-/// An answer that says `text` and then nothing more until it is cancelled.
+/// An answer that says `text` and then waits until it is cancelled.
 [[nodiscard]] runner::scripted_answer say_and_stall(std::string_view text);
 
 /// The JSON of a RunAgentInput with one user message.
@@ -33,30 +33,30 @@ run_body(std::string_view thread_id, std::string_view run_id, std::string_view t
 post(std::string_view path, std::string_view body, std::string_view headers = {});
 [[nodiscard]] std::string get(std::string_view path, std::string_view headers = {});
 
-/// A server on a free port of 127.0.0.1: one thread, store in memory, a scripted model.
+/// A server on a free port of 127.0.0.1, with one thread, the store in memory and a scripted model.
 class server_test : public ::testing::Test {
 protected:
     server_test();
     ~server_test() override;
 
-    /// Starts with `settings` and `options` as they are then.
+    /// Starts with the current `settings` and `options`.
     void start();
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     /// Sends one request on a new connection.
     raw_reply ask(std::string_view bytes) const;
 
-    /// The store becomes SQLite, in a folder that is removed after the test.
+    /// Makes SQLite the store, in a folder that is removed after the test.
     void use_sqlite(std::string_view name = "agui.db");
     /// The folder, for other files of the test.
     [[nodiscard]] const temporary_folder& folder() const noexcept { return folder_; }
 
     gateway::config settings;
     gateway::server_options options;
-    /// What the model answers, whatever it is asked.
+    /// The model's answer to every request.
     runner::scripted_answer answer = say("Hello");
 
 private:
-    temporary_folder folder_; // Before the server, which has files in it.
+    temporary_folder folder_; // Declared before the server, which has files in it.
     std::uint16_t port_ = 0;
 
 protected:

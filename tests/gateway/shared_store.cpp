@@ -24,7 +24,7 @@ using session::lease_ptr;
 using session::store;
 using session::thread_key;
 
-// What the doors share.
+// The state that all doors share.
 class shared_store::hub {
 public:
     explicit hub(std::unique_ptr<store> opened) : inner(std::move(opened)) {}
@@ -33,22 +33,25 @@ public:
 
     mutable std::mutex mutex;
     std::vector<std::weak_ptr<door>> doors;
-    std::mutex handler_mutex;                                ///< Also held during their calls.
-    std::vector<session::peer_handler*> handlers;            ///< By door; under handler_mutex.
-    std::map<std::size_t, std::size_t> lost_stops;           ///< By door; under handler_mutex.
-    std::map<std::int64_t, session::peer_address> addresses; ///< By the process's number.
+    /// Also held while the handlers are called.
+    std::mutex handler_mutex;
+    /// One for each door; guarded by handler_mutex.
+    std::vector<session::peer_handler*> handlers;
+    std::map<std::size_t, std::size_t> lost_stops;           ///< By door; guarded by handler_mutex.
+    std::map<std::int64_t, session::peer_address> addresses; ///< By the number of the process.
 
-    /// By number in a queue: the thread, and the process that lets the request wait.
+    /// The thread of each queued request and the process in which it waits, by the request's
+    /// number.
     std::map<std::int64_t, std::pair<thread_key, std::int64_t>> queued;
 
-    // Requests whose processes are gone belong to that one from here on.
+    // Assigns requests whose process has gone to the process `gateway`.
     [[nodiscard]] std::vector<std::pair<std::int64_t, thread_key>>
     take_left(std::int64_t gateway, const std::vector<std::int64_t>& known, std::size_t limit);
     // The number of the process that holds a thread.
     [[nodiscard]] std::int64_t holder_of(const thread_key& key);
 };
 
-/// Tells another observer what it has heard, once it may.
+/// Passes on the reports to another observer once it is released.
 class late_observer final : public session::log_observer {
 public:
     explicit late_observer(std::shared_ptr<log_observer> to) : to_(std::move(to)) {}
@@ -92,7 +95,7 @@ public:
 
     std::string_view signing_key() const noexcept override { return hub_->inner->signing_key(); }
 
-    // Each time that its leases end, a process gets another number.
+    // A process gets another number each time that its leases end.
     std::int64_t gateway_number() const noexcept override { return gateway_; }
     asio::awaitable<result<void>> announce(std::string url, std::string secret) override {
         url_ = std::move(url);
@@ -293,7 +296,7 @@ public:
         co_return result<void>();
     }
 
-    // The rest is the same through every door.
+    // The other calls are the same for every door.
 
     asio::awaitable<result<std::optional<session::thread_record>>> load(thread_key key) override {
         return store_->load(std::move(key));
@@ -381,7 +384,7 @@ public:
             co_return failure{errc::store_unavailable, unavailable()};
         }
         auto page = co_await store_->read_log(run_number, after, limit);
-        if (logs_are_lost_) { // Perhaps only while it was being read.
+        if (logs_are_lost_) { // The logs may have been lost while this one was read.
             co_return session::log_is_gone();
         }
         for (std::size_t i = 0; page && logs_are_damaged_ && i < page->size(); ++i) {
@@ -439,7 +442,7 @@ public:
     asio::awaitable<result<void>> drop_logs(log_limits limits) override {
         return store_->drop_logs(limits);
     }
-    void close() override {} // The others may still use it.
+    void close() override {} // The other doors may still use the store.
 
 private:
     std::shared_ptr<session::log_observer>
@@ -480,7 +483,7 @@ private:
         held_[mine] = {inner};
         return mine;
     }
-    // Null: it is held no longer.
+    // Returns null if the lease is not held any more.
     lease_ptr inner_of(const lease_ptr& mine) {
         const std::lock_guard lock(mutex_);
         const auto found = held_.find(mine);
@@ -509,7 +512,7 @@ private:
     std::atomic<std::size_t> refused_reads_{0};
     std::atomic<bool> logs_are_lost_{false};
     std::atomic<bool> logs_are_damaged_{false};
-    std::string held_lookup_; ///< A run; empty: none. Under the mutex.
+    std::string held_lookup_; ///< A runId, empty if there is none; guarded by the mutex.
     std::atomic<bool> refuses_lookups_{false};
     std::atomic<bool> holds_a_lookup_{false};
     std::atomic<bool> lookup_may_go_{false};

@@ -8,8 +8,8 @@
 
 namespace agui::test {
 
-/// A store in memory of this process that several servers use at once, as processes use a database:
-/// each through a door of its own. Leases end only where a test says so. The logs are in an SQLite
+/// A store in memory of this process that several servers use, as processes share a database. Each
+/// server uses a door of its own. Leases end only when the test says so. The logs are in an SQLite
 /// file.
 class shared_store {
 public:
@@ -17,40 +17,39 @@ public:
     explicit shared_store(std::unique_ptr<session::store> inner);
     ~shared_store();
 
-    /// A way into the store for one more server, with a number from 1 on.
+    /// Opens a door for one more server. Doors are numbered from 1.
     [[nodiscard]] std::shared_ptr<session::store> open_door();
 
-    /// The door's leases end, as if its process had been stopped for longer than they last. It is
-    /// not told: it finds out by itself.
+    /// Ends the door's leases, as if its process had been stopped for longer than their term. The
+    /// process is not told and must notice by itself.
     void end_leases(std::size_t door);
 
-    /// From now on no other process can ask the door's at its address.
+    /// From now on, no other process can reach the door's process at its address.
     void hide_address(std::size_t door);
-    /// How often a door has read a log.
+    /// The number of times that a door has read a log.
     [[nodiscard]] std::size_t log_reads(std::size_t door) const;
 
-    /// From now on a door says that it cannot be used, and refuses to read logs and to ask for
-    /// stops; empty: neither.
+    /// From now on, a door reports `reason` as unavailable(), and refuses to read logs and to
+    /// request stops. An empty reason ends this.
     void set_unavailable(std::size_t door, std::string reason);
-    /// The next stops are not heard by a door's process, as when it is connecting anew.
+    /// The next stops do not reach a door's process, as while it reconnects.
     void lose_stops(std::size_t door, std::size_t count);
-    /// From now on a door reads no logs, because they are gone.
+    /// From now on, a door finds no logs.
     void lose_logs(std::size_t door);
-    /// From now on a door's process does not hear that its entries are durable, as over a slow
-    /// network, until it is told.
+    /// From now on, a door's process gets no reports that its entries are durable, as over a slow
+    /// network, until let_answers_go().
     void hold_answers(std::size_t door);
     void let_answers_go(std::size_t door);
-    /// From now on the entries that a door reads are damaged.
+    /// From now on, the entries that a door reads are damaged.
     void damage_logs(std::size_t door);
-    /// Whether a door refuses to look runs up; these count as refused reads.
+    /// Makes a door refuse to look runs up, or ends that. Refused look-ups count as refused reads.
     void refuse_lookups(std::size_t door, bool yes);
-    /// The next time that a door looks for a run of that id, it waits until it is let go, ten
-    /// seconds at most.
+    /// Holds a door's next look-up of a run with that id until it is released, ten seconds at most.
     void hold_lookup(std::size_t door, std::string run_id);
-    /// Whether it waits now.
+    /// True while a look-up is held.
     [[nodiscard]] bool holds_a_lookup(std::size_t door) const;
     void let_lookup_go(std::size_t door);
-    /// How often it has refused to read one because it could not be used.
+    /// The number of reads that a door has refused because it was unavailable.
     [[nodiscard]] std::size_t refused_reads(std::size_t door) const;
 
 private:

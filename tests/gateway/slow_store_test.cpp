@@ -1,4 +1,4 @@
-// A model that speaks faster than the store writes.
+// A model that answers faster than the store writes.
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
@@ -25,7 +25,8 @@ constexpr int frames = 8000;
 /// Holds the store's thread from the model's first words until release().
 class held_store {
 public:
-    /// True: the run waits for the store. False: the model was read to its end first.
+    /// Returns true if the run waits for the store, and false if the model's answer was read to its
+    /// end before that.
     bool wait_until_the_run_waits() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return full_ || read_ >= frames; });
@@ -64,14 +65,15 @@ private:
             changed_.wait(lock, [this] { return released_; });
         }
         changed_.notify_all();
-    }}; ///< Last: it calls.
+    }}; ///< Declared last, because it calls the other members.
 };
 
 class SlowStore : public server_test {
 protected:
     SlowStore() {
         use_sqlite();
-        settings.session.durability = session::durability::power; // Each entry waits for its sync.
+        // Each entry waits for its own sync.
+        settings.session.durability = session::durability::power;
         answer.body.clear();
         for (int i = 0; i < frames; ++i) {
             answer.body += text_frame("w" + std::to_string(i));

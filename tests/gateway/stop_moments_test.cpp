@@ -38,7 +38,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The n-th passing of a place.
+/// One passing of a place.
 struct moment {
     std::string place;
     int passing = 1;
@@ -50,7 +50,7 @@ bool is_one_of(const std::vector<moment>& all, const moment& one) {
     });
 }
 
-/// In the order of a run; others are stopped at as well, these must be.
+/// These places must be passed, in the order of a run; stops at other places are tested as well.
 const std::vector<moment> all_moments = {
     {"connection.head_read"},
     {"connection.body_read"},
@@ -104,17 +104,17 @@ const std::vector<moment> all_moments = {
     {"loop.ending"},
 };
 
-// Of a place that is passed more often, so many passings are stopped at.
+// If a place is passed more often, only so many passings are tested.
 constexpr int passings_max = 4;
 constexpr std::chrono::seconds patience{10};
 
-/// Watches the places of one run, and does something at one of them.
+/// Watches the places of one run, and acts at one of them.
 class run_watch {
 public:
     explicit run_watch(gated_model& model)
         : model_(model), hook_([this](std::string_view place) { on_place(place); }) {}
 
-    /// For the next run: `act` is called at `where`, on the thread that is there.
+    /// Prepares for the next run: `act` is called at `where`, on the thread that passes it.
     void arm(std::optional<moment> where, std::function<void()> act) {
         const std::lock_guard lock(mutex_);
         where_ = std::move(where);
@@ -125,13 +125,13 @@ public:
         acted_ = false;
         watching_ = true;
     }
-    /// What is passed from here on is of no interest.
+    /// From here on, passings are ignored.
     void disarm() {
         const std::lock_guard lock(mutex_);
         watching_ = false;
     }
 
-    /// Returns once the place has been passed since arm(); false: not in time.
+    /// Returns once the place has been passed since arm(); false if that takes too long.
     bool wait_for(const std::string& place) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, patience, [&] { return passed_[place] > 0; });
@@ -140,7 +140,8 @@ public:
         const std::lock_guard lock(mutex_);
         return passed_[place];
     }
-    /// The run is over. True: what was to be done has been, to its end; otherwise it never will be.
+    /// To be called after the run. Returns true if `act` was called and has returned; otherwise it
+    /// will never be called.
     [[nodiscard]] bool done() {
         std::unique_lock lock(mutex_);
         if (!fired_) {
@@ -195,10 +196,10 @@ private:
     bool fired_ = false;
     bool acted_ = false;
     bool watching_ = false;
-    failpoint_hook hook_; ///< Last: it calls.
+    failpoint_hook hook_; ///< Declared last, because it calls the other members.
 };
 
-/// Goes on from another handler in each hook.
+/// A plugin each of whose hooks continues in another handler.
 class slow_plugin final : public runner::plugin {
 public:
     boost::asio::awaitable<runner::turn_clean_up> on_turn_start(runner::plugin_turn& /*turn*/
@@ -248,7 +249,7 @@ protected:
         settings.models.at(0).provider = gateway::model_config::provider_kind::openai;
         settings.models.at(0).base_url = model.url();
         settings.models.at(0).parameters.model = "m";
-        settings.server.threads = 2; // The run may stand on one of them.
+        settings.server.threads = 2; // The run may be held on one of the two threads.
         settings.server.drain = std::chrono::seconds(0);
         settings.agents.at(0).max_parallel_tools = 1;
         if (GetParam() == store_kind::sqlite) {
@@ -258,7 +259,7 @@ protected:
     }
     ~StopMoments() override { server.reset(); }
 
-    // Goes on from another handler, like a tool that has waited for something.
+    // A tool that continues in another handler, as if it had waited.
     void add_tool() {
         options.tools.add(
             {"count", "Counts", {}},
@@ -289,7 +290,7 @@ protected:
         return run_body(thread, run_id, text);
     }
 
-    /// All moments of a run that nobody stops, the later passings of busy places left out.
+    /// All moments of a run that nobody stops, without the later passings of busy places.
     std::vector<moment> moments_of_a_run() {
         next_run();
         watch.arm(std::nullopt, {});
@@ -299,7 +300,7 @@ protected:
         EXPECT_THAT(whole.body, Not(HasSubstr("RUN_ERROR")));
         EXPECT_EQ(tools_started, 2);
         std::vector<moment> found = watch.order();
-        // A connection is accepted before its first byte.
+        // A connection is accepted before its first byte arrives.
         std::erase_if(found, [](const moment& one) {
             return one.passing > passings_max || one.place == "listener.accepted";
         });
@@ -309,7 +310,7 @@ protected:
         return found;
     }
 
-    /// The run of `thread` has ended, and nobody reads it who could keep it from being stopped.
+    /// Waits until the run of `thread` has ended and no reader could keep it from being stopped.
     bool ends() {
         const auto give_up = std::chrono::steady_clock::now() + patience;
         while (std::chrono::steady_clock::now() < give_up) {
@@ -324,7 +325,7 @@ protected:
         return false;
     }
 
-    /// No answer of the model is left open: what was not complete was closed.
+    /// Waits until each answer of the model is complete or was closed.
     bool model_is_left_alone() {
         const auto give_up = std::chrono::steady_clock::now() + patience;
         while (model.open() > 0 && std::chrono::steady_clock::now() < give_up) {
@@ -333,7 +334,7 @@ protected:
         return model.open() == 0;
     }
 
-    /// By POST /agui/cancel, with this beside the threadId.
+    /// Stops by POST /agui/cancel, with this member beside the threadId.
     void stop_at_every_moment(std::string_view run_id_member);
 
     void expect_next_run() {
@@ -344,7 +345,7 @@ protected:
         EXPECT_THAT(next.body, HasSubstr("RUN_FINISHED"));
     }
 
-    gated_model model;                // Before the server, which talks to it.
+    gated_model model;                // Declared before the server, which sends requests to it.
     std::atomic<bool> stopped{false}; ///< The server has counted the stop.
     std::atomic<int> tools_started{0};
     std::atomic<int> tools_started_late{0};
@@ -362,7 +363,7 @@ int count_of(std::string_view text, std::string_view what) {
     return count;
 }
 
-// Threads of the store pass these, beside the run.
+// Threads of the store pass these places, beside the run.
 bool is_of_the_store(std::string_view place) {
     return place.starts_with("store.") || place.starts_with("journal.") || place == "log.durable";
 }
@@ -373,9 +374,10 @@ void StopMoments::stop_at_every_moment(std::string_view run_id_member) {
     for (const moment& where : moments_of_a_run()) {
         SCOPED_TRACE(where.place + " " + std::to_string(where.passing));
         next_run();
-        // One of the two is served by the thread that is not held up.
+        // One of the two connections belongs to the thread that is not held.
         raw_client stops[] = {raw_client(port()), raw_client(port())};
-        for (raw_client& one : stops) { // Accepted already: that, too, is done on a thread.
+        // Accepted in advance, because accepting takes a thread, too.
+        for (raw_client& one : stops) {
             one.send(get("/healthz"));
             ASSERT_EQ(one.read_reply().status, 200);
         }
@@ -399,7 +401,7 @@ void StopMoments::stop_at_every_moment(std::string_view run_id_member) {
         const raw_reply stream = ask(post("/agui", body("r", "please count")));
 
         const bool is_required = is_one_of(all_moments, where);
-        if (!watch.done()) { // How often a stream is written, say, is not the same in each run.
+        if (!watch.done()) { // Some passings, such as writes of a stream, do not occur in each run.
             EXPECT_FALSE(is_required) << "not passed";
             continue;
         }
@@ -420,7 +422,7 @@ void StopMoments::stop_at_every_moment(std::string_view run_id_member) {
         EXPECT_EQ(count_of(stream.body, R"("RUN_FINISHED")"), 1) << stream.body;
         EXPECT_EQ(count_of(stream.body, R"("RUN_ERROR")"), 0) << stream.body;
         if (is_of_the_store(where.place)) {
-            // The run goes on meanwhile: it may have been about to start a tool, and no more.
+            // The run continues meanwhile, so one tool may start, but no more.
             EXPECT_LE(tools_started_late, 1);
         } else {
             EXPECT_EQ(tools_started_late, 0);
@@ -443,8 +445,9 @@ TEST_P(StopMoments, AStopOfARunWithPluginsIsNeverLost) {
     stop_at_every_moment(R"(,"runId":"r")");
 }
 
-// The gateway notices a little later that a client has left. The run may go on until then, but the
-// lost connection must end it. The model is held from that moment on, so that nothing else ends it.
+// The gateway notices a little later that a client has disconnected. The run may continue until
+// then, but the lost connection must end it. The model is held from that moment on, so that nothing
+// else ends the run.
 TEST_P(StopMoments, ADroppedConnectionIsNeverLost) {
     start();
     const std::string header = "X-On-Disconnect: cancel\r\n";
@@ -452,7 +455,9 @@ TEST_P(StopMoments, ADroppedConnectionIsNeverLost) {
     for (const moment& where : all_moments) {
         if (where.place == "loop.ending" ||
             (where.place == "loop.model_answered" && where.passing == 2)) {
-            continue; // The model has said all: the run is over before anybody is seen to leave.
+            // The model's answer is complete, so the run ends before the gateway notices the
+            // disconnect.
+            continue;
         }
         SCOPED_TRACE(where.place + " " + std::to_string(where.passing));
         next_run();
@@ -494,7 +499,7 @@ TEST_P(StopMoments, TheEndOfTheServerIsNeverLost) {
         EXPECT_TRUE(watch.done());
         watch.disarm();
         EXPECT_TRUE(reply.complete);
-        const bool is_over = reply.status == 503 || // Refused: nothing was begun.
+        const bool is_over = reply.status == 503 || // A refused request has begun nothing.
                              reply.body.find(R"("code":"shutdown")") != std::string::npos ||
                              where.place == "loop.ending" || where.place == "loop.model_answered";
         EXPECT_TRUE(is_over) << reply.body;

@@ -1,5 +1,5 @@
-// A whole hand-off while the file system fails: at every single write and sync, through the real
-// server.
+// A whole hand-off through the real server, during which each write and each sync of the file
+// system fails once.
 
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/session/sqlite/failing_vfs.hpp"
@@ -39,8 +39,8 @@ std::string question(std::string_view run) {
     return body + R"("tools":[{"name":"paint","description":"","parameters":{"type":"object"}}]})";
 }
 
-// An answer to the call that the stream handed over: a lost run may have used the model's own id
-// up.
+// An answer to the call that the stream handed over. The id is taken from the stream, because a
+// lost run may have used the model's own id.
 std::string tool_answer(std::string_view run, std::string_view stream) {
     constexpr std::string_view member = R"("toolCallId":")";
     const std::size_t begin = stream.find(member) + member.size();
@@ -52,7 +52,7 @@ std::string tool_answer(std::string_view run, std::string_view stream) {
 
 class StoreFaultsTest : public server_test {
 protected:
-    /// The server is asked until it has found out that it can write again.
+    /// Waits until the server has noticed that it can write again.
     void expect_ready_soon() {
         const auto give_up = std::chrono::steady_clock::now() + patience;
         int status = 0;
@@ -84,7 +84,7 @@ protected:
         };
         kept_options_ = options;
     }
-    // Before what its model calls.
+    // The server ends before the things that its model uses.
     ~StoreFaults() override { server.reset(); }
 
     void start_again() {
@@ -93,7 +93,8 @@ protected:
         start();
     }
 
-    /// Whatever fails: a stream has a terminal and its clean end, a refusal says why.
+    /// Whatever fails, a stream has a terminal event and a clean end, and a refusal gives its
+    /// reason.
     void expect_clear(const raw_reply& reply) {
         EXPECT_TRUE(reply.complete);
         if (finished(reply)) {
@@ -110,14 +111,14 @@ protected:
         return reply;
     }
 
-    /// True if something failed: otherwise there is no n-th operation.
+    /// Returns true if an operation failed; otherwise there are fewer than `n`.
     bool hand_off_while_operation_fails(int n, failing_vfs& files) {
         use_sqlite("agui" + std::to_string(n) + ".db");
         start_again();
         files.fail_at(n, GetParam().failure);
         const raw_reply first = ask_clearly(question("r1"));
         const bool called = finished(first);
-        if (called) { // What was told can be read, whatever fails.
+        if (called) { // Events that were shown can be read again, whatever fails.
             EXPECT_EQ(ask(get("/agui/threads/t/messages")).status, 200);
         }
         const raw_reply second = called ? ask_clearly(tool_answer("r2", first.body)) : raw_reply();
@@ -125,12 +126,13 @@ protected:
         if (answered) {
             expect_whole_conversation();
         }
-        // What a read finds is told first, and kept then: by now it is.
+        // The store answers a read before it keeps the result. After this further read, the result
+        // is kept.
         EXPECT_EQ(ask(get("/agui/threads/unknown/state")).status, 404);
         const bool failed = files.has_failed();
         files.heal();
 
-        // The process lives, and the thread goes on where the client was told that it is.
+        // The process lives, and the thread continues where the client was told.
         expect_ready_soon();
         const raw_reply handed = called ? first : ask_clearly(question("r3"));
         EXPECT_TRUE(finished(handed));
@@ -172,11 +174,11 @@ TEST_P(StoreFaults, NoAcknowledgedAnswerIsLostWhateverFails) {
         ++n;
     }
     EXPECT_FALSE(HasFailure()) << "operation " << n;
-    // A transaction is one write and, where it has to survive a power cut, one sync. Where it has
-    // not, what a run commits needs none before it is read.
+    // A transaction is one write and, if it has to survive a power cut, one sync. Otherwise a run's
+    // commits need no sync before they are read.
     EXPECT_GT(n, GetParam().durability == session::durability::power ? 8 : 2);
     RecordProperty("operations", n - 1);
-    server.reset(); // Its files need `files`.
+    server.reset(); // The server's files need `files`, so it ends first.
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -196,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Readiness : public StoreFaultsTest {
 protected:
-    ~Readiness() override { server.reset(); } // Its files need the others.
+    ~Readiness() override { server.reset(); } // The server's files need the other members.
     failing_vfs files_;
 };
 

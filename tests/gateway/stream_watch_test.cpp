@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A run that goes on until its only reader has left.
+/// A run that continues until its only reader has left.
 class StreamWatch : public server_test {
 protected:
     void SetUp() override {
@@ -27,7 +27,7 @@ protected:
         client.send(request());
         ASSERT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
     }
-    /// Reads the same run to its end: nothing but the first reader's leaving ends it.
+    /// Reads the same run to its end. Only the loss of the first reader can end it.
     void expect_stopped() const {
         const auto deadline = std::chrono::steady_clock::now() + patience;
         while (ask(get("/agui/threads/t")).body.find("activeRunId") != std::string::npos) {
@@ -63,7 +63,7 @@ TEST_F(StreamWatch, SeesAClientLeaveThatHasSentAByteBefore) {
     begin(client);
 
     client.send("G");
-    // The server has taken notice of the byte once a request that came later is answered.
+    // The answer to a later request shows that the server has read the byte.
     ASSERT_EQ(ask(get("/healthz")).status, 200);
     client.close();
 
@@ -118,7 +118,7 @@ TEST_F(StreamWatch, HeadOfEventsSendsNoBodyAndReadsNothing) {
     other.send("HEAD /agui/threads/t/runs/r/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_EQ(other.read_reply(true).status, 200);
 
-    // A HEAD request does not count as a reader, so the run does not go on for it.
+    // A HEAD request does not count as a reader, so the run is not kept for it.
     client.close();
     expect_stopped();
 }

@@ -1,4 +1,4 @@
-// State, offered tools and context are a part of session.max_thread_bytes.
+// State, offered tools and context count towards session.max_thread_bytes.
 #include "tests/gateway/server_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ protected:
     static std::string with(std::string body, std::string_view none, std::string_view some) {
         return body.replace(body.find(none), none.size(), some);
     }
-    // `{}` leaves the state as it is.
+    // `{}` leaves the state unchanged.
     static std::string say(std::string_view run_id, std::size_t bytes = 1) {
         return with(
             run_body("t", run_id, std::string(bytes, 'x')), R"("state":null)", R"("state":{})"

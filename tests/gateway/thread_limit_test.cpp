@@ -1,4 +1,4 @@
-// A thread takes messages up to session.max_thread_bytes.
+// A thread accepts messages up to session.max_thread_bytes.
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class ThreadLimit : public server_test {
 protected:
-    // Of 8 MB: a usual attachment.
+    // Sends a message of 8 MB, the size of a usual attachment.
     raw_reply say_much(int number) {
         return ask(
             post("/agui", run_body("t", "r" + std::to_string(number), std::string(8U << 20U, 'x')))
@@ -60,7 +60,7 @@ TEST_F(ThreadLimit, IsAsConfigured) {
     EXPECT_EQ(ask(post("/agui", run_body("u", "r1", std::string(100'000, 'x')))).status, 413);
 }
 
-/// A model that calls a server tool, whose result is what makes the thread grow, and then speaks.
+/// A model that calls a server tool, whose result makes the thread grow, and then answers.
 class ThreadLimitOfARun : public ThreadLimit {
 protected:
     ThreadLimitOfARun() {
@@ -111,10 +111,11 @@ TEST_F(ThreadLimitOfARun, LetsARunBelowTheLimitContinue) {
     EXPECT_EQ(asked, 2);
 }
 
-// At its default: a thread that has all but the last 200 KB, and a result of less or of more.
+// At the default limit: a thread that is 200 KB below it, and results of less and of more than
+// that.
 TEST_F(ThreadLimitOfARun, IsThatOfTheDefault) {
     constexpr std::size_t default_limit = 64U << 20U;
-    asked = 1; // It only speaks.
+    asked = 1; // It only answers with text.
     start();
     for (int i = 0; i < 7; ++i) {
         ASSERT_EQ(say_much(i).status, 200);

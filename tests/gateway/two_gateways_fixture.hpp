@@ -36,14 +36,14 @@ inline std::vector<std::string> events_in(std::string_view stream) {
     return events;
 }
 
-// The stores that two servers use at once.
+// The stores that two servers use at the same time.
 class common_store {
 public:
     virtual ~common_store() = default;
     virtual std::shared_ptr<session::store> open() = 0;
-    /// What was opened first has lost its leases, and does not know it yet.
+    /// The store that was opened first loses its leases and does not know it yet.
     virtual void end_first_leases() = 0;
-    /// The logs of all runs are lost.
+    /// Deletes the logs of all runs.
     virtual void lose_logs() = 0;
 };
 
@@ -72,7 +72,7 @@ public:
         }
         return opened;
     }
-    // As another process does once they have expired.
+    // Acts as another process does once they have expired.
     void end_first_leases() override {
         sql_session sql(database_.url());
         sql("UPDATE agui.gateways SET expires = clock_timestamp() - interval '1 s' WHERE id = " +
@@ -82,7 +82,7 @@ public:
     void lose_logs() override {
         sql_session(database_.url())("DELETE FROM agui.log_rows; DELETE FROM agui.journal");
     }
-    /// A standby takes the server's place that has the runs, and nothing of their logs.
+    /// Simulates that a standby takes over which has the runs but nothing of their logs.
     void fail_over() {
         lose_logs();
         sql_session sql(database_.url());
@@ -91,7 +91,7 @@ public:
             "'SELECT 1000::bigint'");
     }
 
-    /// As if another run had been begun with the same number.
+    /// Makes each run look as if another one had been begun with its number.
     void change_starts() {
         sql_session(database_.url())("UPDATE agui.runs SET started_at = started_at - 1000");
     }
@@ -103,7 +103,7 @@ private:
 
 enum class common_store_kind { doors, postgres };
 
-// With the fake store. Its base class is for all.
+// Uses the fake store. The base class is for all stores.
 class TwoGatewaysOfOneProcess : public server_test {
 protected:
     TwoGatewaysOfOneProcess() {
@@ -142,7 +142,7 @@ protected:
         return client.read_reply(bytes.starts_with("HEAD "));
     }
 
-    /// Sends, and reads until the answer holds `text`.
+    /// Sends a request, and reads until the answer contains `text`.
     static std::unique_ptr<raw_client>
     open(std::uint16_t port, std::string_view request, std::string_view text = "RUN_STARTED") {
         auto client = std::make_unique<raw_client>(port);
@@ -157,7 +157,7 @@ protected:
         return "/agui/threads/t/runs/" + std::string(run_id) + "/events" + std::string(query);
     }
 
-    /// Waits for what comes by itself, ten seconds at most.
+    /// Waits up to ten seconds until the condition is true.
     template <class Condition>
     static bool comes_true(Condition condition) {
         const auto give_up = std::chrono::steady_clock::now() + patience;
@@ -170,7 +170,7 @@ protected:
         return true;
     }
 
-    /// What a store has answered, not through a gateway.
+    /// The result of a call of a store, without a gateway.
     template <class T>
     static result<T> outcome_of(boost::asio::awaitable<result<T>> task) {
         boost::asio::io_context context;
@@ -179,7 +179,7 @@ protected:
         return value.get();
     }
 
-    /// The run that holds thread `t`, as that gateway says. Empty: none.
+    /// The run that holds thread `t`, as that gateway reports it; empty if there is none.
     std::string active_run_at(std::uint16_t port) {
         const std::string body = ask_at(port, get("/agui/threads/t")).body;
         const std::size_t at = body.find(R"("activeRunId":")");
@@ -188,7 +188,7 @@ protected:
     }
 
     held_model model;
-    memory_logger log; ///< For server_options::log.
+    memory_logger log; ///< Used as server_options::log.
     std::unique_ptr<common_store> common;
     shared_store* fake = nullptr;
     std::array<std::unique_ptr<gateway::server>, 2> servers;
@@ -212,14 +212,14 @@ protected:
     }
 };
 
-/// For INSTANTIATE_TEST_SUITE_P.
+/// Names the cases of INSTANTIATE_TEST_SUITE_P.
 inline std::string name_of_store(const ::testing::TestParamInfo<common_store_kind>& kind) {
     return kind.param == common_store_kind::doors ? "Fake" : "Postgres";
 }
 
 #ifdef AGUI_FAILPOINTS
 
-// Holds whatever comes to a place first, until it is let go.
+// Holds the first thread that passes a place until it is released.
 class held_place {
 public:
     explicit held_place(std::string_view place)
@@ -248,7 +248,7 @@ private:
     std::condition_variable changed_;
     bool came_ = false;
     bool let_go_ = false;
-    failpoint_hook hook_; ///< Last: it uses the others.
+    failpoint_hook hook_; ///< Declared last, because it uses the other members.
 };
 
 #endif

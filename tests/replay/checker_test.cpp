@@ -50,7 +50,7 @@ protected:
         return check_fixture(load_fixture(folder_.path()));
     }
 
-    /// True if some line of the report holds `text`.
+    /// Returns true if some line of the report contains `text`.
     static bool reports(const std::vector<std::string>& report, std::string_view text) {
         for (const std::string& line : report) {
             if (line.find(text) != std::string::npos) {

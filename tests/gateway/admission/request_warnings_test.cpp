@@ -55,7 +55,7 @@ TEST_F(RequestWarnings, EachNameIsLoggedOnce) {
 TEST_F(RequestWarnings, AModelThatCannotBeChosenIsLogged) {
     runner::model_provider* const other = reinterpret_cast<runner::model_provider*>(&agent);
     agent.models["slow"] = {other, {}};
-    for (const std::string model : {"fast", "fast-2"}) { // The agent's own.
+    for (const std::string model : {"fast", "fast-2"}) { // These models are the agent's own.
         input.forwarded.model = model;
         warn();
     }

@@ -68,7 +68,7 @@ TEST(RunSetup, InstructionsWithoutPlaceholdersAreThoseOfTheSettings) {
     EXPECT_EQ(instructions(agent, {}), "Be {{brief}}.");
 }
 
-// Whether a request without `tools` and `context` goes on with those of the thread.
+// Returns true if a request without `tools` and `context` keeps those of the thread.
 bool goes_on(std::vector<session::message> messages, const session::thread_record& thread) {
     translator::run_input input;
     input.messages = std::move(messages);

@@ -25,7 +25,7 @@ using lines = std::vector<std::string>;
 struct sent {
     std::string system;
     std::vector<std::string> tools;
-    std::vector<std::string> messages; ///< JSON of each.
+    std::vector<std::string> messages; ///< One JSON text each.
 };
 
 /// A thread and an agent whose requests are planned, stored and made as in a run.
@@ -41,7 +41,7 @@ public:
         thread.key.thread_id = "t";
     }
 
-    /// The request to the model that follows; nullopt if the model is not asked.
+    /// Returns the resulting request to the model; nullopt if the model is not asked.
     std::optional<sent> post(translator::run_input input) {
         input.thread_id = "t";
         input.run_id = "r" + std::to_string(++runs_);
@@ -121,7 +121,7 @@ public:
 
     agent_entry agent;
     session::thread_record thread;
-    std::vector<std::string> offered = {"paint"}; ///< By the client's requests.
+    std::vector<std::string> offered = {"paint"}; ///< Offered by the client's requests.
     unix_ms now = 1'772'357'400'000;
 
 private:
@@ -155,7 +155,7 @@ answer_calls(const std::vector<std::string>& ids, std::optional<std::string> con
     return input;
 }
 
-// The first element of `before` that does not begin `after`; empty if there is none.
+// The first element of `before` with which `after` does not begin; empty if there is none.
 std::string first_break(const sent& before, const sent& after) {
     if (before.system != after.system) {
         return "system: " + before.system + " | " + after.system;

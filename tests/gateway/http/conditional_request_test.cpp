@@ -78,7 +78,7 @@ TEST(Preconditions, AnotherVersionThanTheDemandedOneFails) {
     EXPECT_EQ(checked({{"if-unmodified-since", "yesterday"}}), precondition::holds);
 }
 
-/// `first+size` of a file of `size` bytes, `whole` or `none`.
+/// Returns `first+size` for a file of `size` bytes, or `whole` or `none`.
 std::string
 part(const std::string& range, std::uint64_t size = 100, std::vector<header> more = {}) {
     http_request request;

@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 using place_ptr = std::unique_ptr<connection_places::place>;
 using shortage = connection_places::shortage;
 
-/// At most three connections, two of them from one client, and a reserve of two, one for each
-/// client; idle ones may be evicted after five seconds.
+/// Allows three connections, two of them from one client, and a reserve of two, one for each
+/// client. Connections that have been idle for five seconds may be evicted.
 class ConnectionPlaces : public ::testing::Test {
 protected:
     place_ptr enter(const std::string& client = "") {
@@ -36,14 +36,15 @@ protected:
         }
         return entered;
     }
-    /// Nullopt: there is not even a place of the reserve.
+    /// Returns nullopt if even the reserve has no place.
     static std::optional<shortage> reason(const place_ptr& entered) {
         return entered ? std::optional(entered->reserve_because()) : std::nullopt;
     }
     static bool is_whole(const place_ptr& entered) { return reason(entered) == shortage::none; }
 
     connection_places::time_point now{1h};
-    std::vector<bool> asked; ///< To end, in the order of entering.
+    /// True for each connection that was asked to end, in the order of entering.
+    std::vector<bool> asked;
 
 private:
     connection_places places_{
@@ -168,7 +169,7 @@ TEST_F(ConnectionPlaces, NoMoreAreInUseThanMayBeEndingBesides) {
         whole += is_whole(taken.back()) ? 1 : 0;
         for (std::size_t at = 0; at < taken.size(); ++at) {
             if (taken[at] && is_whole(taken[at]) && asked[at]) {
-                taken[at]->mark_busy(); // Its request came first, each time.
+                taken[at]->mark_busy(); // Each time, its request came before the eviction.
                 taken[at]->mark_idle(now);
             }
         }
@@ -274,7 +275,7 @@ TEST_F(ConnectionPlaces, OneOfTheReserveThatIsExemptLeavesItToOthers) {
     EXPECT_EQ(std::ranges::count(asked, true), 0);
 }
 
-// It was to give way, but its request has come.
+// It was to give way, but its request came first.
 TEST_F(ConnectionPlaces, OneThatIsEvictedMayBecomeExempt) {
     auto evicted = idle();
     const auto second = enter();

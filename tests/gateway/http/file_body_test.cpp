@@ -25,7 +25,7 @@ protected:
         }
         std::ofstream(path) << content;
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0);
-        constexpr int small = 32'768; // Less than the file.
+        constexpr int small = 32'768; // Smaller than the file.
         EXPECT_EQ(::setsockopt(ends_[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
     }
     ~FileBody() override {
@@ -36,7 +36,7 @@ protected:
         return {::open(path.c_str(), O_RDONLY | O_CLOEXEC), content.size()};
     }
     void send_some(file_body& file) { file.send_some(ends_[0], failed); }
-    /// What has been sent since the last call.
+    /// Returns the bytes sent since the last call.
     std::string received() {
         std::string all(1U << 20U, '\0');
         const ssize_t count = ::recv(ends_[1], all.data(), all.size(), MSG_DONTWAIT);
@@ -109,7 +109,7 @@ TEST_F(FileBody, FailsIfTheFileHasBecomeShorter) {
     EXPECT_EQ(failed, boost::asio::error::eof);
 }
 
-// By an error, and not by a signal.
+// The failure must be an error and not a signal.
 TEST_F(FileBody, FailsIfThePeerHasLeft) {
     file_body file = open_file();
     close_reader();

@@ -10,7 +10,7 @@
 namespace agui::gateway {
 namespace {
 
-/// How a connection sees a head: scanned, parsed, checked.
+/// Checks a head as a connection does: scans, parses and compares it.
 std::variant<body_framing, framing_problem> check(const std::string& block) {
     const head_scan scan = scan_head(block, 0);
     if (scan.what == head_scan::state::refused) {
@@ -110,7 +110,7 @@ TEST(FramingCheck, DemandsAnOriginFormTarget) {
     for (const char* target :
          {"http://b/", "//", "*", "a", "b:80", "/a#b", "/a b", "?x=1", "/\x80"}) {
         SCOPED_TRACE(target);
-        const bool expected = std::string_view(target) == "//"; // A path all the same.
+        const bool expected = std::string_view(target) == "//"; // This target is a path, too.
         EXPECT_EQ(
             accepted("GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n"), expected
         );

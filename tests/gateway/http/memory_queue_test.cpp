@@ -13,7 +13,7 @@ using gateway::memory_queue;
 
 class MemoryQueue : public ::testing::Test {
 protected:
-    /// Two of its 100 bytes are for small uses, and two for ordinary ones.
+    /// Of its 100 bytes, two are for small uses and two for ordinary ones.
     memory_budget budget{100, 2};
     memory_queue queue{budget};
     std::vector<int> called;
@@ -91,7 +91,7 @@ TEST_F(MemoryQueue, LeavesRoomForOtherUses) {
     EXPECT_TRUE(small.grow_to(2));
 }
 
-// Run under the thread sanitizer, too: connections of several threads come and go.
+// Meant for the thread sanitizer: connections of several threads come and go.
 TEST(MemoryQueueThreads, NothingIsLostWhileManyComeAndGo) {
     memory_budget budget(100);
     memory_queue queue(budget);
@@ -101,7 +101,7 @@ TEST(MemoryQueueThreads, NothingIsLostWhileManyComeAndGo) {
         threads.emplace_back([&queue] {
             for (int round = 0; round < 500; ++round) {
                 memory_queue::place place(queue, 60, [] {});
-                if (round % 3 == 0) { // Leaves, whether it had its turn or not.
+                if (round % 3 == 0) { // It leaves, whether it had its turn or not.
                     continue;
                 }
                 while (!place.has_turn()) {

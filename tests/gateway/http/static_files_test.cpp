@@ -42,7 +42,7 @@ protected:
         return request;
     }
 
-    /// Of a file that the folder has.
+    /// Requests a file that the folder has.
     http_reply
     get_with(std::string name, std::vector<std::pair<std::string, std::string>> headers) {
         http_request request = request_for("/" + std::move(name));
@@ -157,7 +157,7 @@ TEST_F(StaticFiles, SendsNoVersionThatTheClientHas) {
     EXPECT_FALSE(failed.file);
 }
 
-// As many bytes, and the same time of modification: what a reproducible build gives all its files.
+// Both versions have the same size and modification time, as all files of a reproducible build do.
 TEST_F(StaticFiles, AnotherVersionHasAnotherTag) {
     const std::filesystem::path file = folder() / "index.html";
     const auto written = std::filesystem::last_write_time(file);

@@ -39,7 +39,7 @@ struct appended_slice {
     std::shared_ptr<session::log_observer> observer;
 };
 
-// A store that only takes logs, and makes them durable when the test says so.
+// A store that only takes logs, which become durable when the test lets them.
 class log_only_store : public session::store {
 public:
     std::vector<appended_slice> log;
@@ -156,7 +156,7 @@ protected:
         );
     }
 
-    // Lets what was posted happen.
+    // Runs the handlers that were posted.
     void settle() {
         context().restart();
         context().poll();

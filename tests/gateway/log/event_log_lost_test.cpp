@@ -24,7 +24,7 @@ protected:
         settle();
     }
 
-    // What the store has: one event more, and the end.
+    // The log in the store, which has one more event and the end.
     std::shared_ptr<event_log> stored() {
         auto log = make();
         for (const auto& json :

@@ -121,7 +121,7 @@ TEST_F(FullEventLog, TheWaitCanBeCancelled) {
     settle();
     EXPECT_FALSE(has_room_);
     EXPECT_TRUE(thrown_);
-    log->on_durable(log->last_sequence()); // The wait is gone.
+    log->on_durable(log->last_sequence()); // The wait has been cancelled.
     settle();
 }
 

@@ -279,7 +279,7 @@ TEST_F(EventLog, WakeEndsAWaitWithoutAReason) {
     settle();
 
     EXPECT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::ready);
-    log->wake(waiter); // Nobody waits: no effect.
+    log->wake(waiter); // Has no effect if nobody waits.
 }
 
 TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {

@@ -12,7 +12,7 @@ constexpr int batches = 500;
 
 class EventLogThreads : public EventLog {
 protected:
-    // Writes a run as live_run does: one batch for each read from the model server.
+    // Writes a run as live_run does, with one batch for each read from the model server.
     void write(event_log& log) {
         add(log, started);
         add(log, text_start);

@@ -16,7 +16,7 @@ using leaving = log_readers::leaving;
 
 class LogReaders : public test::coroutine_test {
 protected:
-    // A reader that counts how often it goes on.
+    // A reader that counts how often it is resumed.
     resumption counting() {
         return {context().get_executor(), boost::asio::any_completion_handler<void()>([this] {
                     ++resumed_;

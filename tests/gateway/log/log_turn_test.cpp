@@ -1,4 +1,4 @@
-// Which logs are published together, and when.
+// Logs of several runs that are published together.
 #include "gateway/log/log_turn.hpp"
 #include "tests/gateway/log/event_log_fixture.hpp"
 
@@ -20,12 +20,12 @@ using time_point = log_turn::clock::time_point;
 
 time_point clock_now{std::chrono::hours(1)};
 
-// Notes with which call each log was given to the store, and reports at once, as SQLite's does.
+// Records the calls with which logs reach the store, and reports at once, as SQLite's store does.
 class together_store final : public log_only_store {
 public:
     bool fails = false;
     bool throws = false;
-    std::vector<std::size_t> calls; ///< How many logs came with each.
+    std::vector<std::size_t> calls; ///< The number of logs in each call.
 
     void append_logs(std::span<const log_append> all) override {
         calls.push_back(all.size());

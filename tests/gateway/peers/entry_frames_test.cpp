@@ -9,7 +9,7 @@
 namespace agui::gateway {
 namespace {
 
-// Two entries from 4 on, the second of which has variants.
+// Two entries, numbered 4 and 5. The second one has variants.
 session::log_slice two_entries() {
     session::log_slice slice;
     slice.first_sequence = 4;

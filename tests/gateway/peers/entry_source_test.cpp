@@ -18,7 +18,7 @@ protected:
         source->open(context().get_executor());
         return source;
     }
-    // All that is there now.
+    // Reads everything that is there at the moment.
     run_entries read(entry_source& from, entry_frame_reader& frames) {
         run_entries all;
         event_source::batch batch;
@@ -102,7 +102,7 @@ TEST_F(EntrySource, GivesAnEndThatTheStoreDoesNotHave) {
     EXPECT_EQ(all.end, entries_end::ended);
 }
 
-// Its readers are told where the rest is before this gateway can read it itself.
+// Its readers are sent to the other gateway before this one has noticed the loss.
 TEST_F(EntrySource, SaysThatARunIsLost) {
     log_only_store store;
     const auto log = make(&store);

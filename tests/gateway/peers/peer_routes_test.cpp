@@ -1,4 +1,4 @@
-// What a gateway answers others, over real sockets.
+// The answers to other gateways, over real sockets.
 
 #include "gateway/peers/entry_frames.hpp"
 #include "gateway/peers/peer_request.hpp"
@@ -74,8 +74,8 @@ protected:
         return runs.empty() ? 0 : runs[0].readers;
     }
 
-    std::shared_ptr<session::store> third; ///< As another process has it.
-    session::peer_address address;         ///< Of the first gateway.
+    std::shared_ptr<session::store> third; ///< The store, opened as by another process.
+    session::peer_address address;         ///< The first gateway's address.
 };
 
 TEST_F(PeerRoutes, NeedTheSecretOfTheProcess) {
@@ -107,7 +107,7 @@ TEST_F(PeerRoutes, HandleAPassedRequestAsIfItHadArrivedHere) {
     EXPECT_EQ(refused->run_id, "");
 }
 
-// Of several that pass it on to each other.
+// Several gateways must not pass a request around among themselves.
 TEST_F(PeerRoutes, PassNothingOnAgain) {
     start();
     const auto there = open(b(), post("/agui", body_of("r")));
@@ -130,7 +130,7 @@ TEST_F(PeerRoutes, HandleOnlyRequestsThatMayBePassedOn) {
     EXPECT_EQ(model.calls(), 0U);
 }
 
-// A client that says what only gateways say is a client.
+// A client that sends a gateway's headers is still a client.
 TEST_F(PeerRoutes, OtherRoutesReadNoHeaderOfGateways) {
     settings.auth.emplace();
     settings.auth->kind = gateway::auth_config::mode::bearer;
@@ -147,7 +147,7 @@ TEST_F(PeerRoutes, DoNotExistWithoutOtherProcesses) {
     EXPECT_EQ(ask(get(gateway::peer_ping_path)).status, 404);
 }
 
-// The address of a process that has ended, or has lost its leases, may lead to another.
+// An old address may lead to another process: its owner has ended or lost its leases.
 TEST_F(PeerRoutes, RefuseARequestThatIsMeantForAnotherNumber) {
     start();
     fake->end_leases(1);
@@ -260,7 +260,7 @@ TEST_F(PeerRoutes, StopTheRunsOfThisGateway) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
-// It took long to come here.
+// The stop was on its way for a long time.
 TEST_F(PeerRoutes, AStopOfAThreadDoesNotAffectLaterRequests) {
     start();
     const auto there = begin_run();
@@ -315,7 +315,7 @@ TEST_F(PeerRoutes, AreServedWhileAllConnectionsAreTaken) {
     raw_client here(a());
     here.send(log_of("r"));
     EXPECT_THAT(here.read_until("RUN_STARTED"), HasSubstr("200 OK"));
-    for (int i = 0; i < 40; ++i) { // More than the reserve has places.
+    for (int i = 0; i < 40; ++i) { // More connections than the reserve has places.
         EXPECT_EQ(ask_at(a(), get("/healthz")).status, 200);
     }
     model.answer({.text = "Hello"});

@@ -29,7 +29,7 @@ TEST(PeerStreams, OneThatHasEndedIsNotLeft) {
     EXPECT_FALSE(streams.leave({2, 1}));
 }
 
-// A gateway that has lost its connection asks again before that is noticed here.
+// A gateway that has lost its connection asks again before this gateway notices the loss.
 TEST(PeerStreams, TheLaterOneOfTheSameNameIsMeant) {
     peer_streams streams;
     int left = 0;

@@ -1,4 +1,4 @@
-// How other gateways are asked, and what follows if they do not answer.
+// Requests to other gateways, which may not answer.
 
 #include "gateway/peers/peer.hpp"
 
@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 using runner::http_method;
 using runner::transport_failure;
 
-// An answer whose body comes in the pieces that the test gives, and then nothing more.
+// An answer whose body consists of the pieces that the test gives, and then stays open.
 class piecewise_answer final : public runner::transport_response {
 public:
     piecewise_answer(int status, std::vector<std::string> pieces, std::string type = {})
@@ -38,7 +38,7 @@ public:
         return name == "content-type" ? type_ : std::string_view();
     }
     asio::awaitable<runner::transport_result<std::string_view>> read() override {
-        if (pieces_.empty()) { // Until it is cancelled.
+        if (pieces_.empty()) { // Waits until it is cancelled.
             asio::steady_timer never(
                 co_await asio::this_coro::executor, asio::steady_timer::time_point::max()
             );
@@ -80,7 +80,7 @@ protected:
     result<std::unique_ptr<runner::transport_response>> ping() {
         return run(other->send(http_method::get, peer_ping_path, {}, 1s));
     }
-    /// The requests that tell of leaving.
+    /// The requests that report that the readers have left.
     std::vector<runner::transport_request> leaves() const {
         std::vector<runner::transport_request> found;
         std::ranges::copy_if(client->sent, std::back_inserter(found), [](const auto& each) {
@@ -111,7 +111,7 @@ TEST_F(Peer, IsToldTheSenderAndTheReceiver) {
     );
 }
 
-// A proxy in front of a gateway that is down answers as well.
+// A proxy in front of a stopped gateway answers, too.
 TEST_F(Peer, AnAnswerThatNoGatewayGivesIsAFailure) {
     for (const int status : {404, 429, 500, 502, 503}) {
         const auto fresh = std::make_shared<peer>(
@@ -233,7 +233,7 @@ TEST_F(Peer, AStreamThatEndsWithoutAWordIsLost) {
     EXPECT_EQ(run(read({"e 2 2 0\n{}"})->read()).end, entries_end::lost) << "an entry is missing";
 }
 
-// The body goes on in the next piece.
+// The body continues in the next piece.
 TEST_F(Peer, EventsWithoutANumberComeWithTheEnd) {
     const auto reader = read({"e 1 2 0\n{}u 2\n[]", "u 4\nnu", "ll", "ended\n"});
 
@@ -245,7 +245,7 @@ TEST_F(Peer, EventsWithoutANumberComeWithTheEnd) {
     EXPECT_EQ(last.unnumbered, (std::vector<std::string>{"[]", "null"}));
 }
 
-// The stream goes on until the other gateway ends it, but not for long.
+// The stream continues until the other gateway ends it, but not for long.
 TEST_F(Peer, ReadersThatLeaveAreReported) {
     const auto reader = read({"e 1 2 0\n{}"});
     (void)run(reader->read());
@@ -275,7 +275,7 @@ TEST_F(Peer, ReadersThatCannotReportTheirLeavingEndAllTheSame) {
     EXPECT_EQ(run(reader->read()).end, entries_end::left);
 }
 
-// It was busy with a failure of another request.
+// The gateway pauses after a failure of another request.
 TEST_F(Peer, LeavingIsReportedDuringThePauseToo) {
     client->answer = unreachable;
     (void)ping();
@@ -290,7 +290,7 @@ TEST_F(Peer, LeavingIsReportedDuringThePauseToo) {
     EXPECT_EQ(leaves().size(), 1U);
 }
 
-// As if the network between the two had been cut: nothing is ever refused.
+// Simulates a cut network between the two: connections are not refused, but get no answer.
 TEST_F(Peer, ItsStreamsAreCutIfItAnswersNoPing) {
     client->answer = unreachable;
     const auto reader = read({});
@@ -305,7 +305,7 @@ TEST_F(Peer, IsPingedOnlyWhileThereAreStreams) {
         (void)run(reader->read());
     }
     context().restart();
-    context().run(); // Nothing is left to do.
+    context().run(); // Nothing is left to run.
     EXPECT_TRUE(client->sent.empty());
 }
 

@@ -91,7 +91,7 @@ TEST_F(ThreadRoutes, ATitleIsOneLineWithoutControlAndBidiCharacters) {
 TEST_F(ThreadRoutes, APatchHasABodyLimitOfItsOwn) {
     start();
     ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
-    // As long as it may be, each of its bytes escaped.
+    // Metadata of the maximal size, each byte of which is escaped.
     std::string escaped;
     for (int i = 0; i < 65'000; ++i) {
         escaped += "\\u0061";
@@ -295,7 +295,7 @@ TEST_F(ThreadRoutes, HistoryIsARunOfSnapshots) {
     EXPECT_THAT(history.body, HasSubstr(R"("content":"Hello")"));
     EXPECT_THAT(history.body, HasSubstr(R"("snapshot":{"color":"red"})"));
     EXPECT_THAT(history.body, HasSubstr(R"("type":"RUN_FINISHED")"));
-    // No runId is taken.
+    // The runId remains free.
     EXPECT_THAT(ask(post("/agui", run_body("t", "h"))).body, HasSubstr("RUN_FINISHED"));
 }
 

@@ -1,4 +1,4 @@
-// Stops that come before their request.
+// Stops that arrive before their request.
 
 #include "gateway/run/early_stops.hpp"
 

@@ -36,7 +36,7 @@ protected:
     const session::thread_key first_ = key_of("t1");
     const session::thread_key second_ = key_of("t2");
     const session::thread_key third_ = key_of("t3");
-    memory_budget budget_{8'000}; ///< An eighth of it is for them.
+    memory_budget budget_{8'000}; ///< An eighth of it is for ephemeral threads.
     const std::shared_ptr<ephemeral_store> threads_ = std::make_shared<ephemeral_store>(&budget_);
 };
 

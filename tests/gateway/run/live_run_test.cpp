@@ -1,4 +1,4 @@
-// What readers get of a run whose log the store has lost.
+// The stream of a run whose log the store has lost.
 
 #include "gateway/run/live_run.hpp"
 
@@ -89,7 +89,7 @@ TEST_F(LostLog, IsClosedAfterTheVisibleEvents) {
     );
 }
 
-// Readers get no terminal that is not stored, nor does an observer.
+// Neither readers nor observers get a terminal event that is not stored.
 TEST_F(LostLog, IsObservedWithTheEndThatReadersGet) {
     std::string seen;
     const gateway::run_observer observer = [&seen](const gateway::observed_event& event) {

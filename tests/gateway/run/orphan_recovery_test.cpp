@@ -1,4 +1,4 @@
-// How a run that a former process left is ended in the store.
+// Runs that a former process left are ended in the store.
 
 #include "gateway/run/orphan_recovery.hpp"
 #include "session/base/failpoint.hpp"
@@ -30,7 +30,8 @@ const std::string error_end =
 
 class OrphanRecovery : public SqliteStore {
 protected:
-    /// What a process that was killed during a run leaves of it: `events` in its log, and a call.
+    /// A store as a process leaves it that was killed during a run, with `events` in the run's log
+    /// and a call.
     std::unique_ptr<session::store> left_with(
         const std::vector<std::string>& events, std::optional<session::call_record> call = {}
     ) {

@@ -33,7 +33,7 @@ protected:
     runner::tool_registry tools_;
     sequential_ids ids_;
     manual_clock time_;
-    /// Of a process that was killed during a run.
+    /// The store of a process that was killed during a run.
     const std::unique_ptr<session::store> store_ = [this] {
         const auto former = open();
         (void)begin(*former, thread_1, "r");

@@ -1,4 +1,4 @@
-// What holds between the acceptance of a run and its beginning.
+// A run between its acceptance and its beginning.
 
 #include "gateway/runs/run_service.hpp"
 
@@ -39,7 +39,7 @@ public:
     }
 };
 
-// The outcome of what goes on meanwhile.
+// The outcome of the call that runs meanwhile.
 template <class T>
 using later = std::shared_ptr<std::optional<T>>;
 

@@ -1,4 +1,4 @@
-// Asks a server that is not there: what counts is what the program links.
+// Asks a server that does not exist. The test is that the program links.
 
 #include "runner/chat/run_chat.hpp"
 #include "runner/openai/openai_model.hpp"
