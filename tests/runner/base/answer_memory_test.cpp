@@ -1,4 +1,4 @@
-// What servers answer, over real sockets, under a budget of a few megabytes.
+// Answers of servers, over real sockets, under a budget of a few megabytes.
 
 #include "runner/base/answer_memory.hpp"
 
@@ -59,7 +59,7 @@ TEST(AnswerMemory, WithoutABudgetEverythingFits) {
     EXPECT_TRUE(memory.keep(std::size_t(1) << 40U));
 }
 
-/// An array of that many zeros takes 12 times its length and more when it is parsed.
+/// An array of that many zeros takes at least 12 times its length when it is parsed.
 std::string zeros(std::size_t count) {
     std::string text = "[0";
     for (std::size_t i = 1; i < count; ++i) {
@@ -82,7 +82,7 @@ protected:
         }
     }
 
-    /// A server of MCP that answers each call with this result, as a document or as an event.
+    /// An MCP server that answers each call with this result, as a document or as an event.
     asio::awaitable<void> serve_mcp(server_connection& peer) {
         const std::string request = co_await peer.read_request();
         if (request.find("\"initialize\"") != std::string::npos) {
@@ -127,7 +127,8 @@ protected:
         return answer ? "result" : std::string(to_string(answer.error().what));
     }
 
-    /// Ends once the budget is as it was at the start: what an answer took is soon given back.
+    /// Returns once the budget is as it was at the start, because the memory of an answer is
+    /// released soon.
     void wait_until_free() {
         run([](asio::io_context& on, const memory_budget& of) -> asio::awaitable<void> {
             while (of.used() > 0) {
@@ -136,14 +137,15 @@ protected:
         }(context(), budget));
     }
 
-    /// How a call ends; the budget is as full as before once its result is gone.
+    /// Calls a tool and describes the result. The budget is as full as before once that result is
+    /// gone.
     std::string call(mcp_client& client) {
         std::string ended = describe(run(client.call_tool("echo", {})));
         wait_until_free();
         return ended;
     }
 
-    /// How the model's answer with these frames ends.
+    /// Asks the model, which answers with these frames, and describes the end.
     std::string ask_model(std::vector<std::string> frames) {
         http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
             (void)co_await peer.read_request();
@@ -152,7 +154,7 @@ protected:
                 co_await peer.send(chunk(frame));
             }
             co_await peer.send(chunk(""));
-            for (int i = 0; i < 500 && sent; ++i) { // Until all of it was read.
+            for (int i = 0; i < 500 && sent; ++i) { // Waits until all of it has been read.
                 co_await asio::post(context(), asio::use_awaitable);
             }
             if (sent) {
@@ -225,7 +227,7 @@ TEST_F(LargeAnswers, AnMcpTextThatHasNoRoomIsNotReadToItsEnd) {
 }
 
 TEST_F(LargeAnswers, AProcessThatSaysTooMuchFailsTheCallOnly) {
-    // Each line is answered; a call with a million zeros.
+    // Each line is answered, and a call gets a million zeros.
     mcp_stdio_settings stdio;
     stdio.server = "local";
     stdio.budget = &budget;

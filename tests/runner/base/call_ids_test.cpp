@@ -81,7 +81,7 @@ TEST(CallIds, NoTwoBecomeTheSame) {
     }
 }
 
-// A conversation outlives the process, and its requests must begin alike.
+// A conversation outlives the process, and its requests must always begin alike.
 TEST(CallIds, AreMadeTheSameForEver) {
     EXPECT_EQ(call_ids(call_id_form::common).sent("functions.paint:0"), "call_x2ptjf1zctav");
     EXPECT_EQ(call_ids(call_id_form::nine).sent("functions.paint:0"), "x2ptjf1zc");

@@ -52,7 +52,8 @@ TEST(AppendJsonString, FindsAnEscapeAtAnyPlace) {
 }
 
 TEST(AppendJsonString, KeepsValidUtf8) {
-    // Two, three and four bytes; the ends of each range; U+2028 needs no escape in JSON.
+    // Characters of two, three and four bytes, and the ends of each range. U+2028 needs no escape
+    // in JSON.
     const std::string text =
         "\u00e4 \u4f60 \U0001F600 \u0080\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff \u2028";
 
@@ -62,9 +63,9 @@ TEST(AppendJsonString, KeepsValidUtf8) {
 TEST(AppendJsonString, ReplacesEachBrokenSequenceOnce) {
     const std::string mark = "\uFFFD";
 
-    EXPECT_EQ(escaped("a\x80z"), "\"a" + mark + "z\"");        // A continuation alone.
+    EXPECT_EQ(escaped("a\x80z"), "\"a" + mark + "z\"");        // A continuation byte alone.
     EXPECT_EQ(escaped("a\xC3"), "\"a" + mark + "\"");          // Cut at the end.
-    EXPECT_EQ(escaped("a\xE4\xBD"), "\"a" + mark + "\"");      // Cut after two of three.
+    EXPECT_EQ(escaped("a\xE4\xBD"), "\"a" + mark + "\"");      // Cut after two of three bytes.
     EXPECT_EQ(escaped("\xE4\xBDz"), "\"" + mark + "z\"");      // Another character follows.
     EXPECT_EQ(escaped("\xC0\xAF"), "\"" + mark + mark + "\""); // An overlong '/'.
     EXPECT_EQ(escaped("\xE0\x80\xAF"), "\"" + mark + mark + mark + "\"");

@@ -21,7 +21,7 @@ TEST(SecretCutter, LeavesNoBeginOfASecretWhereTheTextWasCut) {
     const std::string text = std::string(20, 'x') + "sk-1234";
 
     EXPECT_EQ(cutter.cut(text, 26), std::string(20, 'x'));
-    EXPECT_EQ(cutter.cut(text, 27), text); // Not cut: the server's own mask.
+    EXPECT_EQ(cutter.cut(text, 27), text); // The server's own mask is not cut.
 }
 
 TEST(SecretCutter, KeepsTheTextWithinItsBound) {

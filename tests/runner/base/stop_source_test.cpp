@@ -94,7 +94,7 @@ TEST_F(StopSource, RefusesStopsOnceItIsClosed) {
 
 class StopSourceRun : public StopSource {
 protected:
-    /// Runs `what` under the stop, then waits for one more thing; lets what is ready happen.
+    /// Runs `what` under the stop, then waits once more, so that handlers that are ready run.
     void begin(asio::awaitable<int> what) {
         const auto caller = [](stop_source& by, asio::awaitable<int> inner,
                                StopSourceRun& test) -> asio::awaitable<void> {

@@ -26,14 +26,14 @@ asio::awaitable<std::string> failing() {
     co_return "";
 }
 
-/// Waits for ever; says as a value how it was ended.
+/// Waits forever, and returns how it was ended.
 asio::awaitable<std::string> waiting() {
     asio::steady_timer never(co_await asio::this_coro::executor, steady_clock::time_point::max());
     co_await never.async_wait(asio::as_tuple(asio::use_awaitable));
     co_return "cancelled";
 }
 
-/// Waits for ever; needs another turn of the context after it has been cancelled.
+/// Waits forever. After its cancellation it needs one more handler of the context.
 asio::awaitable<std::string> slowly_ending() {
     co_await asio::this_coro::throw_if_cancelled(false);
     const std::string how = co_await waiting();
@@ -43,7 +43,7 @@ asio::awaitable<std::string> slowly_ending() {
     co_return how;
 }
 
-/// Waits for ever; throws when it is cancelled.
+/// Waits forever, and throws when it is cancelled.
 asio::awaitable<std::string> throwing_waiting() {
     asio::steady_timer never(co_await asio::this_coro::executor, steady_clock::time_point::max());
     co_await never.async_wait(asio::use_awaitable);

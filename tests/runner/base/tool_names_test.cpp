@@ -19,7 +19,7 @@ std::vector<tool_definition> tools(const std::vector<std::string>& names) {
     return made;
 }
 
-/// The real name of the tool that is meant; "none".
+/// The real name of the tool that the model means, or "none".
 std::string meant(const std::vector<std::string>& offered, std::string_view said) {
     const std::vector<tool_definition> all = tools(offered);
     const tool_definition* const found = tool_names(&all).meant(said);
@@ -62,7 +62,7 @@ TEST(ToolNames, AnotherNameIsMadeToFitAndGivenBack) {
     EXPECT_TRUE(sent({}, "calendar.create").starts_with("calendar_create_"));
 }
 
-// Conversations hold the names, and requests must begin alike after an upgrade.
+// Conversations contain the names, and requests must begin alike after an upgrade.
 TEST(ToolNames, ANameIsMadeTheSameForEver) {
     EXPECT_EQ(sent({}, "calendar.create"), "calendar_create_w3el2dr8");
     EXPECT_EQ(sent({}, std::string(65, 'x')), std::string(55, 'x') + "_6a0cdi1h");

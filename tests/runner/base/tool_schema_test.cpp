@@ -90,7 +90,7 @@ TEST(ToolSchema, AReferenceAtTheTopIsFollowed) {
         R"("properties":{"a":{"$ref":"#/definitions/Args"}},"required":["a"]}},)"
         R"("type":"object","properties":{"a":{"$ref":"#/definitions/Args"}},"required":["a"]})"
     );
-    // By way of another one; the outer members count.
+    // One refers to another, and the outer members win.
     EXPECT_EQ(
         made(
             R"({"title":"T","$ref":"#/$defs/a~1b","$defs":{"a/b":{"$ref":"#/$defs/c","title":"B"},)"
@@ -161,7 +161,8 @@ TEST(ToolSchema, HasNothingAtTheTopThatServersRefuseThere) {
     );
 }
 
-// Made for each request: what it costs must not depend on how often a large part is referred to.
+// A schema is made for each request, so its cost must not depend on how often a large part is
+// referred to.
 TEST(ToolSchema, ChoicesInACircleEnd) {
     std::string choices;
     for (int i = 0; i < 200; ++i) {

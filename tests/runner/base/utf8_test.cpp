@@ -90,7 +90,7 @@ TEST(MakeUtf8, MendsTextAndParts) {
     EXPECT_EQ(std::get<std::string>(text), "a\xEF\xBF\xBD");
 
     boost::json::value nested = "b\xFF";
-    for (int depth = 0; depth < 100; ++depth) { // Deeper than parsers usually go.
+    for (int depth = 0; depth < 100; ++depth) { // Deeper than parsers usually allow.
         nested = boost::json::array{nested};
     }
     session::content parts = boost::json::array{{{"text", "a\xC3"}, {"k\x80", 1}}, nested};

@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-// Programs that leave a chat while it is under way, at each of its steps. The sanitizer says
-// whether anything was used that was gone.
+// Programs that leave a chat at each of its steps. The sanitizer reports any use of an object that
+// is gone.
 
 namespace agui::runner {
 namespace {
@@ -30,7 +30,7 @@ namespace {
 namespace asio = boost::asio;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
-// False: cancelled.
+// Returns false if it was cancelled.
 asio::awaitable<bool> let_others_run() {
     asio::steady_timer now(
         co_await asio::this_coro::executor, asio::steady_timer::time_point::min()
@@ -39,7 +39,7 @@ asio::awaitable<bool> let_others_run() {
     co_return !ec;
 }
 
-// Calls two tools, then answers; uses what it owns after each wait.
+// A model that calls two tools, then answers. After each wait it uses an object that it owns.
 class patient_model final : public model_provider {
 public:
     asio::awaitable<model_outcome> ask(const model_request&, model_sink& sink) override {
@@ -67,7 +67,7 @@ private:
     int rounds_ = 0;
 };
 
-// Opens once; tools wait for it whatever happens.
+// A gate that opens once. Tools wait for it, whatever happens.
 using gate = std::shared_ptr<asio::steady_timer>;
 
 gate make_gate(asio::io_context& context) {
@@ -143,14 +143,14 @@ std::vector<server_tool> make_tools(const tool_parts& parts) {
     };
 }
 
-// How many chats a test makes; `AGUI_TEST_CHATS` for more of them, 1000 for all.
+// The number of chats that a test makes. `AGUI_TEST_CHATS` sets more, 1000 for all.
 int chats() {
     const char* const wanted = std::getenv("AGUI_TEST_CHATS");
     return wanted == nullptr ? 120 : std::atoi(wanted);
 }
 
-// A program that waits for a chat, and is cancelled after so many handlers. Returns false if there
-// are not so many.
+// A program that awaits a chat and is cancelled after so many handlers. Returns false if there are
+// fewer.
 bool leave_after(int handlers, bool plugins, int first_call) {
     asio::io_context context(1);
     const gate closed = make_gate(context);
@@ -198,7 +198,7 @@ bool leave_after(int handlers, bool plugins, int first_call) {
 }
 
 TEST(ChatLifetime, ToolsOutliveChatsThatAreLeftAtEveryStep) {
-    // With and without plugins; which of the tools wait.
+    // Indexed by two choices: with or without plugins, and which of the tools wait.
     std::array<int, 4> handlers{};
     for (int i = 0; i < chats(); ++i) {
         const int variant = i % 4;
@@ -209,7 +209,7 @@ TEST(ChatLifetime, ToolsOutliveChatsThatAreLeftAtEveryStep) {
     }
 }
 
-// A function with a loop and its provider as locals, which returns after so many steps, and once
+// A function whose locals are a loop and its provider. It returns after so many steps, or once
 // `leaving` is open.
 asio::awaitable<void> pull_steps(int most, gate leaving, tool_parts parts, bool& reached_end) {
     const auto provider = std::make_shared<patient_model>();
@@ -237,7 +237,8 @@ asio::awaitable<void> pull_steps(int most, gate leaving, tool_parts parts, bool&
     co_await leaving->async_wait(as_result);
 }
 
-// Leaves at once, or when only tools are left that wait. True: the chat was over before.
+// Leaves at once, or when nothing but waiting tools is left. Returns true if the chat was over
+// before.
 bool leave_loop_after(int steps, bool at_once, int first_call) {
     asio::io_context context(1);
     const gate closed = make_gate(context);
@@ -261,7 +262,7 @@ bool leave_loop_after(int steps, bool at_once, int first_call) {
     context.poll();
     open(closed);
     context.restart();
-    context.run(); // Everything ends by itself.
+    context.run(); // All of it ends by itself.
     EXPECT_TRUE(left);
     return reached_end;
 }
@@ -279,7 +280,7 @@ TEST(ChatLifetime, ALoopMayBeLeftAfterEachOfItsSteps) {
     }
 }
 
-// The executor goes with everything that waits on it, as at the end of main().
+// The executor is destroyed with everything that waits on it, as at the end of main().
 TEST(ChatLifetime, AContextMayBeDestroyedAfterEachHandler) {
     for (const bool with_tools : {false, true}) {
         bool over = false;
@@ -305,7 +306,7 @@ TEST(ChatLifetime, AContextMayBeDestroyedAfterEachHandler) {
                 asio::co_spawn(context, pull_steps(1000, closed, parts, reached_end), on_end);
             }
             for (int i = 0; i < handlers; ++i) {
-                if (context.poll_one() == 0) { // Only tools that wait are left.
+                if (context.poll_one() == 0) { // Nothing but waiting tools is left.
                     open(closed);
                     context.restart();
                 }
@@ -315,7 +316,7 @@ TEST(ChatLifetime, AContextMayBeDestroyedAfterEachHandler) {
     }
 }
 
-// The first step is awaited when the loop is gone.
+// The first step is awaited after the loop is gone.
 TEST(ChatLifetime, AStepMayBeAwaitedThoughItsLoopIsGone) {
     asio::io_context context(1);
     auto loop = std::make_unique<chat_loop>(

@@ -58,7 +58,7 @@ protected:
         return step ? std::visit(as_text(), *step) : "nothing";
     }
 
-    /// Everything up to the next calls, or to the end.
+    /// Returns all steps up to the next calls, or to the end.
     lines until_calls() {
         lines all;
         do {
@@ -67,7 +67,7 @@ protected:
         return all;
     }
 
-    /// One call an answer, none like the one before.
+    /// Gives the model answers with one call each, all different.
     void calls_for_ever(int tokens = 0) {
         for (int i = 1; i < 10; ++i) {
             const std::string id = std::to_string(i);
@@ -77,7 +77,7 @@ protected:
         }
     }
 
-    /// Answers each call; returns their ids.
+    /// Answers each call. Returns the ids of the calls.
     lines results_until_the_end() {
         lines ids;
         while (const std::optional<chat_step> step = run(loop->next())) {
@@ -97,7 +97,7 @@ protected:
         return ids;
     }
 
-    std::string last; ///< The step.
+    std::string last; ///< Describes the step.
     done_step done;
     std::shared_ptr<test::chat_model> model = std::make_shared<test::chat_model>();
     chat_loop_settings settings;
@@ -217,7 +217,7 @@ TEST_F(ChatLoop, AProgramThatForgetsTheResultsGetsATimeout) {
     EXPECT_FALSE(loop->submit_tool_results({{.call_id = "c1", .content = "late"}}));
 }
 
-// A program may take its time before it looks at the calls.
+// A program may take its time before it handles the calls.
 TEST_F(ChatLoop, TheTimeForResultsBeginsWithThePull) {
     settings.results_timeout = std::chrono::milliseconds(0);
     model->answers = {{.calls = {{"c1", "paint"}}}, {.text = {"Done."}}};
@@ -301,7 +301,7 @@ TEST_F(ChatLoop, RoundsAreCountedOverTheWholeChat) {
     EXPECT_EQ(until_calls().back(), "done max_rounds_exceeded \"\" rounds 3");
 }
 
-// Each hand-off is a run of its own; a limit is one of the whole chat all the same.
+// Each hand-off is a run of its own, but the limit applies to the whole chat.
 TEST_F(ChatLoop, TokensAreCountedOverTheWholeChat) {
     settings.agent.limits.max_tokens = 100;
     calls_for_ever(31);
@@ -405,7 +405,7 @@ TEST_F(ChatLoop, MayBeDestroyedAtAnyTime) {
 
     loop.reset();
     context().restart();
-    context().run(); // Everything ends by itself.
+    context().run(); // All of it ends by itself.
 }
 
 TEST_F(ChatLoop, AFailureOfTheModelIsTheEnd) {

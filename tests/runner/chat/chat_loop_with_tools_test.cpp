@@ -73,7 +73,7 @@ protected:
     void said(std::string line) { heard.push_back(std::move(line)); }
 
     std::shared_ptr<test::chat_model> model = std::make_shared<test::chat_model>();
-    /// Without functions: they are looked up.
+    /// These tools have no functions, so the functions are looked up.
     std::vector<server_tool> tools = {
         {{"weather", "", {}}, {}}, {{"clock", "", {}}, {}}, {{"imagined", "", {}}, {}}
     };
@@ -218,7 +218,7 @@ TEST_F(ChatLoopWithTools, ARegistryWithoutDefinitionsOffersItsOwn) {
     EXPECT_THAT(heard, ::testing::Contains("result c1 registry {}"));
 }
 
-// A plugin may answer a call, or deny it: then nobody executes it.
+// If a plugin answers a call or denies it, nobody executes it.
 TEST_F(ChatLoopWithTools, OnlyCallsThatAreExecutedAreTold) {
     class meddler final : public plugin {
         boost::asio::awaitable<void>
@@ -272,7 +272,7 @@ TEST_F(ChatLoopWithTools, TellsTheSegmentsOfAReply) {
     EXPECT_EQ(heard, (lines{"content Look:", R"(segment {"type":"cat"})"}));
 }
 
-// A caller that is cancelled, as by a deadline, ends the chat, and hears what was done.
+// A caller that is cancelled, as by a deadline, ends the chat and gets the results so far.
 TEST_F(ChatLoopWithTools, ACancellationOfTheCallerIsAStop) {
     model->answers = {{.text = {"He"}, .stalls = true}};
     boost::asio::cancellation_signal leaving;
@@ -394,7 +394,8 @@ TEST_F(ChatLoopWithTools, AStopEndsIt) {
     EXPECT_EQ(failed.error().so_far.totals.content, "He");
 }
 
-// The chat does not wait for a tool that ignores its cancellation; what the tool captured lives on.
+// The chat does not wait for a tool that ignores its cancellation, and the tool's captures stay
+// alive.
 TEST_F(ChatLoopWithTools, AToolMayOutliveTheChat) {
     boost::asio::steady_timer gate(context(), boost::asio::steady_timer::time_point::max());
     std::vector<std::string> ended;

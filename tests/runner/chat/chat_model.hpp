@@ -18,7 +18,7 @@
 
 namespace agui::test {
 
-/// What a model answers to one call, in this order.
+/// A model's answer to one call, in this order.
 struct chat_answer {
     std::vector<std::string> thoughts = {};
     std::vector<std::string> text = {};
@@ -29,15 +29,17 @@ struct chat_answer {
     };
     std::vector<call> calls = {};
     runner::finish_reason reason = runner::finish_reason::stop;
-    bool stalls = false;                               ///< Says the text and then nothing more.
-    int tokens = 0;                                    ///< Of input and of output each.
-    std::optional<runner::model_failure> failure = {}; ///< In place of an end.
+    /// If true, the model says the text and then waits.
+    bool stalls = false;
+    /// The count of input tokens, and of output tokens.
+    int tokens = 0;
+    std::optional<runner::model_failure> failure = {}; ///< Ends the answer in place of success.
 };
 
-/// A model that plays answers, and keeps what it was asked.
+/// A model that plays answers and records its requests.
 class chat_model final : public runner::model_provider {
 public:
-    std::string given_name; ///< Empty: it has none.
+    std::string given_name; ///< Empty if it has none.
     std::deque<chat_answer> answers;
     std::vector<std::vector<session::message>> asked;
     std::vector<std::vector<std::string>> offered;

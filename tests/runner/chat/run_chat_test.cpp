@@ -49,7 +49,7 @@ TEST(RunChat, ContinuesWithTheMessagesOfAChat) {
     EXPECT_EQ(model->asked.at(1).size(), 3U);
 }
 
-// It would wait for ever; what it has captured is gone with it.
+// The tool would wait forever. Its captures are destroyed with it.
 TEST(RunChat, AToolThatDoesNotReturnEndsWithIt) {
     const auto captured = std::make_shared<int>(1);
     {

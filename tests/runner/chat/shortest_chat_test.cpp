@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Serves the answers, one a request, on a thread of its own.
+// Serves the answers, one for each request, on its own thread.
 class model_server {
 public:
     explicit model_server(std::vector<std::string> answers)
@@ -41,7 +41,7 @@ public:
 
     [[nodiscard]] const std::string& url() const noexcept { return url_; }
 
-    /// What was asked, once everything has ended.
+    /// Returns the requests, once everything has ended.
     std::vector<std::string> asked() {
         if (thread_.joinable()) {
             boost::asio::post(context_, [this] { server_.close(); });

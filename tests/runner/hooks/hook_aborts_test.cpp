@@ -41,7 +41,7 @@ protected:
         co_await hold_for_ever();
     }
 
-    // on_turn_end and the clean-ups have run.
+    // Checks that on_turn_end and the clean-ups have run.
     void expect_aborted(stop_reason reason) {
         EXPECT_EQ(sink.finishes, 1);
         EXPECT_EQ(sink.end.reason, reason);
@@ -148,7 +148,7 @@ TEST_F(HookAborts, AStopDuringMessageAppend) {
     );
 }
 
-// A stop must not store what a plugin is about to cut out.
+// A stop must not store a part that a plugin is about to remove.
 TEST_F(HookAborts, AStopLetsMessageAppendEnd) {
     a->append = [this](appended_message& value) -> boost::asio::awaitable<void> {
         (void)stop.request(stop_reason::superseded);
@@ -246,7 +246,7 @@ TEST_F(HookAborts, AHookThatIgnoresAStopIsNotWaitedFor) {
         return stop_and_ignore();
     };
 
-    play(); // Otherwise it would not end.
+    play(); // The run would not end otherwise.
 
     expect_aborted(stop_reason::superseded);
 }
@@ -297,7 +297,7 @@ TEST_F(HookAborts, AppendingAfterAStopHasNoEffect) {
     EXPECT_THAT(stored_texts(), ElementsAre("assistant Hi"));
 }
 
-// What a plugin throws to abort is an abort, wherever it does.
+// A plugin may throw the abort anywhere, and it is an abort everywhere.
 
 TEST_F(HookAborts, ThrownByAStartSkipsTheEndOfTheTurn) {
     b->start = [](plugin_turn&) -> boost::asio::awaitable<turn_clean_up> {

@@ -20,7 +20,7 @@ protected:
         model.turns = {says("Hi")};
     }
 
-    // The turn has failed, on_turn_end was skipped, and each clean-up ran.
+    // Checks that the turn has failed, on_turn_end was skipped, and each clean-up ran.
     void expect_failed(const std::string& why) {
         EXPECT_EQ(sink.finishes, 1);
         EXPECT_EQ(sink.end.reason, stop_reason::error);
@@ -180,7 +180,7 @@ TEST_F(HookErrors, FromTheModelSkipTheEndOfTheTurn) {
 }
 
 TEST_F(HookErrors, FromTheProviderSkipTheEndOfTheTurn) {
-    model.turns = {}; // The fake throws.
+    model.turns = {}; // A model without turns throws.
 
     play();
 

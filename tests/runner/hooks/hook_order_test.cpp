@@ -54,7 +54,7 @@ TEST_F(HookOrder, AStartWaitsForTheOneBeforeIt) {
 TEST_F(HookOrder, AfterRequestHooksRunConcurrently) {
     bool b_began = false;
     a->after = [&](after_request&) -> boost::asio::awaitable<void> {
-        while (!b_began) { // Serially, it would wait for ever.
+        while (!b_began) { // If the hooks ran one after the other, this would wait forever.
             co_await yield();
         }
     };

@@ -9,7 +9,7 @@
 
 namespace agui::runner {
 
-/// A plugin of functions, one a hook; writes down each call.
+/// A plugin of functions, one for each hook. Records each call.
 class fake_plugin final : public plugin {
 public:
     fake_plugin(std::string name, std::vector<std::string>& journal)
@@ -24,7 +24,7 @@ public:
 
     void note(const std::string& what) { journal_.push_back(name_ + " " + what); }
 
-    /// A start with a clean-up that notes that it ran, then does `more`.
+    /// A start whose clean-up records that it ran, and then does `more`.
     void clean_up_with(std::function<boost::asio::awaitable<void>()> more = {}) {
         start = [this, more](plugin_turn&) -> boost::asio::awaitable<turn_clean_up> {
             co_return [this, more]() -> boost::asio::awaitable<void> {
@@ -84,7 +84,7 @@ private:
     std::vector<std::string>& journal_;
 };
 
-/// Waits until it is cancelled; then it ends without an exception.
+/// Waits until it is cancelled, and then ends without an exception.
 inline boost::asio::awaitable<void> hold_until_cancelled() {
     boost::asio::steady_timer never(
         co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::max()
@@ -92,7 +92,7 @@ inline boost::asio::awaitable<void> hold_until_cancelled() {
     co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
-/// Lets others run.
+/// Lets other handlers run.
 inline boost::asio::awaitable<void> yield() {
     boost::asio::steady_timer now(
         co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::min()
@@ -140,7 +140,7 @@ protected:
         run(run_agent(request, services, sink, stop));
     }
 
-    /// Until what a hook of an ended run still does has set `done`.
+    /// Runs until the hook of a run that has ended has set `done`.
     template <class Done>
     void run_until(Done done) {
         context().restart();

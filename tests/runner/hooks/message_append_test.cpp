@@ -14,7 +14,7 @@ using ::testing::Not;
 
 class MessageAppend : public Hooks {
 protected:
-    // For the messages of the model alone.
+    // Changes the messages of the model only.
     void change(std::function<void(appended_message&)> what) {
         a->append = [what](appended_message& value) -> boost::asio::awaitable<void> {
             if (value.message.role == role::assistant) {
@@ -115,7 +115,7 @@ TEST_F(MessageAppend, AMessageThatIsStoredLaterKeepsItsId) {
     change([](appended_message& value) { value.prevent_default(); });
     b->after = [](after_request& value) -> boost::asio::awaitable<void> {
         session::message later = value.message();
-        later.role = role::user; // `a` withholds those of the model.
+        later.role = role::user; // `a` withholds only messages of the model.
         value.append(later);
         co_return;
     };
@@ -173,7 +173,7 @@ TEST_F(MessageAppend, WithoutItsCallsAnAnswerIsTheLast) {
     EXPECT_THAT(sink.steps, Contains("result c1 failed The call was not allowed."));
 }
 
-// Seed 000: where the user forbids a call, its message is kept.
+// Seed 000: if the user forbids a call, its message is kept.
 TEST_F(MessageAppend, ADeniedCallKeepsItsMessageAndTheModelIsTold) {
     change([](appended_message& value) { value.deny_call("c1"); });
     model.turns = {
@@ -317,7 +317,7 @@ TEST_F(MessageAppend, IsForTheTextOfAStoppedAnswerToo) {
     EXPECT_THAT(sink.steps, Contains("snapshot 2"));
 }
 
-// The form `items` of replies, where the model's own words are stored beside what people see.
+// Replies of the form `items`, whose original text is stored beside the shown text.
 class ReplyItemsAppend : public MessageAppend {
 protected:
     ReplyItemsAppend() {
@@ -331,7 +331,7 @@ protected:
         };
     }
 
-    /// What the second request holds of the first answer, reasoning and text.
+    /// The parts of the first answer, reasoning and text, in the second request.
     std::string sent_again() {
         std::string all;
         for (const session::message& each : model.histories.at(1)) {
@@ -455,7 +455,7 @@ TEST_F(MessageAppend, AChangedThoughtIsNotSentBackByItsProvidersData) {
     EXPECT_EQ(origin->data, boost::json::object({{"reasoning", "reasoning_content"}}));
 }
 
-// What the next run of the turn finds in the thread.
+// The thread as the next run of the turn finds it.
 class MessageAppendUse : public Hooks {
 protected:
     MessageAppendUse() {

@@ -8,7 +8,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Keeps what it was asked.
+/// A model that records its requests.
 class seeing_model final : public model_provider {
 public:
     std::string instructions;
@@ -33,7 +33,7 @@ public:
 
 class RequestHooks : public Hooks {
 protected:
-    // In the first round alone.
+    // Acts in the first round only.
     void follow_once(std::function<void(after_request&)> what) {
         a->after = [this, what](after_request& request) -> boost::asio::awaitable<void> {
             if (noted("A after") == 1) {
@@ -212,7 +212,7 @@ TEST_F(RequestHooks, AppendedMessagesAreStoredAndShownWithoutAnotherRequest) {
 TEST_F(RequestHooks, ANormalAppendIsAtOnceAndItsPriorityDoesNotCount) {
     a->after = [this](after_request& request) -> boost::asio::awaitable<void> {
         request.append(message_of(role::user, "A1"), {.priority = 1});
-        while (noted("A append A1") == 0) { // Its plugin still runs.
+        while (noted("A append A1") == 0) { // Its plugin is still running.
             co_await yield();
         }
         request.append(message_of(role::user, "A2"), {.priority = 9});
@@ -372,7 +372,7 @@ TEST_F(RequestHooks, AnAppendedMessageMakesNoCalls) {
     EXPECT_THAT(log.lines(), Contains(HasSubstr("the calls of a message")));
 }
 
-// Tools as plugins: several at once, executed by the loop.
+// Tools of plugins: several at once, executed by the loop.
 TEST_F(RequestHooks, APluginBringsATool) {
     int running = 0;
     int most = 0;

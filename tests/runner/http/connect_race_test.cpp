@@ -23,7 +23,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Takes no connection: its queue is full.
+/// A listener that accepts no connection, because its queue is full.
 class black_hole {
 public:
     explicit black_hole(asio::io_context& context) : acceptor_(context), filler_(context) {
@@ -87,7 +87,7 @@ TEST_F(ConnectRace, AnAddressThatSwallowsPacketsDoesNotHoldTheNextOneBack) {
 TEST_F(ConnectRace, ARefusalBeginsTheNextAttemptAtOnce) {
     tcp::acceptor alive = listener();
 
-    // An hour would be the wait otherwise.
+    // The wait would otherwise be an hour.
     const race_outcome outcome = connect({refused(), alive.local_endpoint()}, hours(1));
 
     ASSERT_FALSE(outcome.ec);
@@ -127,7 +127,7 @@ TEST_F(ConnectRace, EndsAtItsDeadlineAndLeavesNothingBehind) {
 
     EXPECT_EQ(outcome->ec, asio::error::timed_out);
     context().restart();
-    context().run(); // The attempts are closed.
+    context().run(); // The other attempts are closed.
 }
 
 TEST_F(ConnectRace, CancellationClosesEveryAttempt) {

@@ -31,7 +31,8 @@ void PrintTo(const read_answer& value, std::ostream* out) {
          << " rest=" << ::testing::PrintToString(value.rest);
 }
 
-/// Reads `bytes` in pieces of `step`, the way a connection does: what is not consumed comes again.
+/// Reads `bytes` in pieces of `step`, as a connection does: bytes that were not consumed are passed
+/// again.
 read_answer read_in_steps(std::string_view bytes, std::size_t step, bool then_end) {
     http_response_reader reader;
     read_answer result;
@@ -71,7 +72,7 @@ read_answer read_in_steps(std::string_view bytes, std::size_t step, bool then_en
     return result;
 }
 
-/// The same answer however the bytes are cut.
+/// Reads the answer in several ways. However the bytes are cut, it must be the same.
 read_answer read_all(const std::string& bytes, bool then_end = false) {
     const read_answer whole = read_in_steps(bytes, bytes.size() + 1, then_end);
     for (const std::size_t step : {1U, 2U, 3U, 7U}) {
@@ -80,7 +81,7 @@ read_answer read_all(const std::string& bytes, bool then_end = false) {
         if (whole.done) {
             EXPECT_EQ(cut, whole);
         } else {
-            // Of what is not whole, pieces may be noticed sooner or later.
+            // If an answer is not whole, its pieces may be noticed sooner or later.
             EXPECT_FALSE(cut.done);
         }
     }

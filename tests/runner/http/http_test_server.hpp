@@ -20,7 +20,7 @@
 
 namespace agui::test {
 
-/// Something that happens once, to be awaited on one thread.
+/// An event that happens once and is awaited on one thread.
 class event {
 public:
     explicit event(boost::asio::io_context& context)
@@ -36,13 +36,13 @@ private:
     boost::asio::steady_timer timer_;
 };
 
-/// A connection as the server's script sees it.
+/// A connection, as the server's script uses it.
 class server_connection {
 public:
     server_connection(boost::asio::ip::tcp::socket accepted, int count)
         : number(count), socket(std::move(accepted)) {}
 
-    /// Header and body of the next request; empty if the peer closed instead.
+    /// Header and body of the next request. Both are empty if the peer closed instead.
     [[nodiscard]] boost::asio::awaitable<std::string> read_request() {
         const auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
         const auto [ec, end] = co_await boost::asio::async_read_until(
@@ -76,7 +76,7 @@ public:
         );
     }
 
-    /// Returns when the peer has closed.
+    /// Returns once the peer has closed.
     [[nodiscard]] boost::asio::awaitable<void> wait_for_close() {
         for (;;) {
             char piece[64];
@@ -89,15 +89,15 @@ public:
         }
     }
 
-    int number; ///< From 0, in the order of acceptance.
+    int number; ///< Counted from 0, in the order of acceptance.
     boost::asio::ip::tcp::socket socket;
 
 private:
     std::string received_;
 };
 
-/// An HTTP server on its own port that does what a script says with each connection. Lives on
-/// one thread, the one that runs its context; outlives that context's run.
+/// An HTTP server on its own port that handles each connection as a script says. Lives on one
+/// thread, which runs its context, and outlives that run.
 class http_test_server {
 public:
     using script = std::function<boost::asio::awaitable<void>(server_connection&)>;
@@ -114,7 +114,7 @@ public:
     [[nodiscard]] unsigned short port() const { return acceptor_.local_endpoint().port(); }
     [[nodiscard]] int accepted() const noexcept { return accepted_; }
 
-    /// Accepts no more; the context can run out once its connections have ended.
+    /// Accepts no more connections. The context's run can end once the accepted ones have ended.
     void close() { acceptor_.close(); }
 
 private:
@@ -150,7 +150,7 @@ response(std::string_view body, std::string_view status = "200 OK") {
            "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
-/// One chunk of a chunked body; the empty text is the last one.
+/// One chunk of a chunked body; an empty text makes the last one.
 [[nodiscard]] inline std::string chunk(std::string_view text) {
     constexpr char digits[] = "0123456789abcdef";
     std::string size;

@@ -46,7 +46,7 @@ std::string text_of(BIO* bio) {
     return std::string(data, static_cast<std::size_t>(size));
 }
 
-/// A certificate that signs itself, for the given subjectAltName ("DNS:localhost").
+/// A self-signed certificate for the given subjectAltName ("DNS:localhost").
 certificate make_certificate(const std::string& names) {
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
         EVP_EC_gen("P-256"), EVP_PKEY_free
@@ -77,7 +77,7 @@ certificate make_certificate(const std::string& names) {
     return {text_of(cert_text.get()), text_of(key_text.get())};
 }
 
-/// What a server does after it has sent a body.
+/// The server's action after it has sent a body.
 enum class then { completes_it, closes, waits };
 
 /// Answers each request on a TLS connection with "hello" in two chunks, until the peer closes.
@@ -104,7 +104,7 @@ public:
     }
 
     int accepted = 0;
-    std::vector<std::string> server_names; ///< As the clients asked for.
+    std::vector<std::string> server_names; ///< The names that the clients asked for.
 
 private:
     asio::awaitable<void> accept() {
@@ -181,7 +181,8 @@ asio::awaitable<client_answer> ask(http_client& transport) {
 
 class HttpTls : public test::coroutine_test {
 protected:
-    /// A transport that trusts `authority` besides the system's certificates; empty: those alone.
+    /// A transport that trusts `authority` besides the system's certificates, or only those if it
+    /// is empty.
     std::shared_ptr<http_client> make(const std::string& url, const std::string& authority) {
         http_endpoint endpoint;
         endpoint.base_url = url;
@@ -314,7 +315,7 @@ TEST_F(HttpTls, CancellationInTheHandshakeClosesTheConnection) {
             stop.slot(), [&answer](std::exception_ptr, client_answer got) { answer = got; }
         )
     );
-    // Takes the client's first message, stops it, and reads until it has closed.
+    // Reads the client's first message, stops the client, and reads until it has closed.
     const auto watch = [](tcp::acceptor& listener,
                           asio::cancellation_signal& signal) -> asio::awaitable<bool> {
         tcp::socket peer = co_await listener.async_accept(asio::use_awaitable);
@@ -348,7 +349,7 @@ TEST_F(HttpTls, CancellationInTheBodyIsReportedAsSuch) {
         while (body != "hello") {
             body.append((co_await posted.value()->read()).value());
         }
-        // Comes when the next read waits: one thread runs both.
+        // This handler runs when the next read waits, because one thread runs both.
         asio::post(co_await asio::this_coro::executor, [&signal] {
             signal.emit(asio::cancellation_type::terminal);
         });

@@ -119,7 +119,7 @@ TEST_F(HttpTransport, SendsAndReceivesLargeBodies) {
     EXPECT_EQ(answer.body.size(), 2 * large.size());
 }
 
-// Around what one read takes: a waiting stream's buffer, and the one for bursts.
+// Sizes around that of one read, for a waiting stream's buffer and for the buffer for bursts.
 TEST_F(HttpTransport, LosesNothingOfBodiesOfAnySize) {
     std::string body;
     bool chunked = false;
@@ -149,7 +149,7 @@ TEST_F(HttpTransport, LosesNothingOfBodiesOfAnySize) {
     }
 }
 
-// One whose bytes are always there already takes its turn with the others of its thread.
+// A body whose bytes are always available takes turns with the others of its thread.
 TEST_F(HttpTransport, AServerThatSendsWithoutAPauseLeavesRoomForOthers) {
     asio::io_context elsewhere{1};
     http_test_server server(elsewhere, [](server_connection& peer) -> asio::awaitable<void> {
@@ -201,7 +201,7 @@ TEST_F(HttpTransport, ReadsTheLineOfAChunkThatComesInPieces) {
              {"5;" + std::string(1500, 'x'), std::string(1500, 'y'), std::string("\r\nhello\r\n")
              }) {
             pause.expires_after(std::chrono::milliseconds(1)
-            ); // So that it is usually read separately.
+            ); // This makes it likely that the rest is read separately.
             co_await pause.async_wait(asio::use_awaitable);
             co_await peer.send(piece);
         }

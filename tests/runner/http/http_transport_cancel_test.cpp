@@ -101,9 +101,9 @@ TEST_F(HttpTransport, CancellationBetweenTwoReadsEndsTheNext) {
 }
 
 TEST_F(HttpTransport, CancellationAtEveryStepIsReportedAsSuch) {
-    // Emitted after n handlers of the context have run, for every n until the request is through.
-    // The server says nothing more from then on: only the cancellation can end what is not
-    // complete.
+    // Cancels after n handlers of the context, for each n until the request completes before that.
+    // The server sends nothing more from then on, so only the cancellation can end an incomplete
+    // request.
     bool through = false;
     int cancellations = 0;
     for (int steps = 0; !through && steps < 200; ++steps) {
@@ -136,7 +136,7 @@ TEST_F(HttpTransport, CancellationAtEveryStepIsReportedAsSuch) {
             asio::bind_cancellation_slot(
                 signal.slot(),
                 [&](std::exception_ptr error, client_answer got) {
-                    // The await of read() itself may throw: ask() does nothing against it.
+                    // The await of read() itself may throw, which ask() does not prevent.
                     if (!error) {
                         answer = std::move(got);
                     } else {
@@ -157,7 +157,7 @@ TEST_F(HttpTransport, CancellationAtEveryStepIsReportedAsSuch) {
         ASSERT_TRUE(answer) << "the request goes on";
         const bool was_cancelled = answer->failure == kind::cancelled;
         cancellations += was_cancelled ? 1 : 0;
-        // A cancellation that comes after the last byte may find nothing to cancel.
+        // After the last byte, a cancellation may come too late.
         EXPECT_TRUE(was_cancelled || (was_sent && !answer->failure && answer->body == "ab"));
         while (was_cancelled && asked && !closed && own.run_one_for(test::patience) > 0) {
         }
@@ -213,9 +213,9 @@ TEST_F(HttpTransport, LeavesNothingBehindThatKeepsTheContextRunning) {
             [&](std::exception_ptr, client_answer answer) { body = answer.body; }
         );
 
-        own.run(); // Returns although a connection is idle in the pool.
+        own.run(); // It returns although a connection is idle in the pool.
     }
-    thread.join(); // Returns because the context has closed it.
+    thread.join(); // It returns because the context has closed the connection.
 
     EXPECT_EQ(body, "ok");
 }

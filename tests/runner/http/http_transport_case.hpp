@@ -32,7 +32,7 @@ using test::server_connection;
 
 using kind = transport_failure::kind;
 
-/// What a client made of one request.
+/// The outcome of one request for the client.
 struct client_answer {
     std::optional<kind> failure;
     int status = 0;
@@ -88,7 +88,7 @@ protected:
         return run(ask(transport, std::move(request)));
     }
 
-    /// Starts a request that `stop` cancels; the answer is there when `ended` is set.
+    /// Starts a request that `stop` cancels. Its answer is complete when `ended` is set.
     void start(http_client& transport) {
         asio::co_spawn(
             context(), ask(transport, simple_request()),
@@ -108,7 +108,7 @@ protected:
     event ended{context()};
 };
 
-// A listener whose queue is full does not answer further connections.
+// A listener whose queue is full, so that it accepts no further connections.
 class full_listener {
 public:
     explicit full_listener(asio::io_context& context) : acceptor_(context), filler_(context) {

@@ -27,7 +27,7 @@ TEST_F(HttpTransport, ReportsANameThatDoesNotExist) {
 
     const client_answer answer = ask_once(*transport);
 
-    // Without any resolver at hand the look-up may take longer than the limit.
+    // If there is no resolver, the look-up may take longer than the limit.
     EXPECT_TRUE(answer.failure == kind::connect || answer.failure == kind::timeout);
 }
 
@@ -138,7 +138,7 @@ TEST_F(HttpTransport, DoesNotCountTheTimeInWhichNobodyReads) {
     EXPECT_EQ(run(slow_reader(*transport)), "ab");
 }
 
-/// Answers before it has read the request, of which it reads no more until `go_on`.
+/// The server answers before it has read the whole request, and reads no more until `go_on`.
 TEST_F(HttpTransport, TakesARefusalThatComesWhileTheRequestIsWritten) {
     event go_on(context());
     http_test_server server(
@@ -153,7 +153,7 @@ TEST_F(HttpTransport, TakesARefusalThatComesWhileTheRequestIsWritten) {
     EXPECT_EQ(answer.status, 413);
     EXPECT_EQ(answer.body, "too long");
     EXPECT_EQ(again.status, 413);
-    EXPECT_EQ(server.accepted(), 2); // On the first the rest of a request would have to follow.
+    EXPECT_EQ(server.accepted(), 2); // The first connection still expects the rest of a request.
     go_on.set();
 }
 

@@ -131,7 +131,7 @@ TEST_F(HttpTransport, KeepsAConnectionNoLongerThanTheServerSays) {
 
     EXPECT_EQ(asked_twice(""), 1);
     EXPECT_EQ(asked_twice("Keep-Alive: max=100, timeout=5\r\n"), 1);
-    // It may be closed before the next is there.
+    // The connection may be closed before the next request.
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=1\r\n"), 2);
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=0\r\n"), 2);
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=soon\r\n"), 1);

@@ -89,7 +89,7 @@ protected:
         return run(names->find(host, name_lookup::clock::now() + test::patience));
     }
 
-    /// Begins to look a name up; `ends` counts.
+    /// Starts a look-up, and counts in `ends` that it has ended.
     void start(asio::io_context& on, const std::string& host, asio::cancellation_signal& by) {
         asio::co_spawn(
             on, names->find(host, name_lookup::clock::now() + seconds(3600)),
@@ -104,7 +104,7 @@ protected:
     }
 
     std::shared_ptr<test_resolver> resolver = std::make_shared<test_resolver>();
-    /// Looked at by threads that may outlive the test.
+    /// Used by threads that may outlive the test.
     std::shared_ptr<std::atomic<name_lookup::clock::time_point>> time =
         std::make_shared<std::atomic<name_lookup::clock::time_point>>(name_lookup::clock::now());
     std::shared_ptr<name_lookup> names =
@@ -125,7 +125,7 @@ TEST_F(NameLookup, OneNameThatHangsDelaysNoOther) {
 
     stop.emit(asio::cancellation_type::terminal);
     context().restart();
-    context().run(); // Returns: nothing waits for the look-up.
+    context().run(); // It returns because nothing waits for the look-up.
     EXPECT_EQ(ends, 1);
     EXPECT_EQ(last, asio::error::operation_aborted);
 }
@@ -201,7 +201,7 @@ TEST_F(NameLookup, SurvivesAContextThatIsDestroyedWhileANameHangs) {
     resolver->release();
     resolver->wait_until_answered(1);
 
-    EXPECT_FALSE(find("slow").ec); // The same thread, or another: both have gone through.
+    EXPECT_FALSE(find("slow").ec); // By the same thread or another one: both look-ups have ended.
     EXPECT_EQ(ends, 0);
 }
 

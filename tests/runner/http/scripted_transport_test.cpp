@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using kind = transport_failure::kind;
 
-/// Status and pieces as they were read; the last entry names a failure.
+/// The status and the pieces as they were read. The last entry names a failure.
 asio::awaitable<std::vector<std::string>> read_all(http_client& transport, std::string body) {
     transport_request request;
     request.body = std::move(body);

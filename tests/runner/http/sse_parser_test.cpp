@@ -36,7 +36,7 @@ struct sse_case {
     const char* name;
     std::string_view body;
     std::vector<received> events;
-    std::vector<received> at_end = {}; ///< What finish() delivers besides.
+    std::vector<received> at_end = {}; ///< The events that finish() delivers in addition.
 };
 
 using namespace std::string_literals;
@@ -104,7 +104,7 @@ const std::vector<sse_case>& cases() {
     return all;
 }
 
-/// Feeds `body` cut at the places that `next` gives (length of each piece).
+/// Feeds `body` in pieces of the lengths that `next` gives.
 template <class Next>
 std::vector<received> parse(std::string_view body, Next next, bool at_end) {
     recorder out;
@@ -182,7 +182,7 @@ TEST(SseParser, DeliversAnEventAsSoonAsItsEmptyLineBeginsToEnd) {
     EXPECT_EQ(out.events.size(), 1U);
 }
 
-/// For a stream whose events are objects.
+/// Records a stream whose events are objects.
 class object_recorder : public recorder {
 public:
     void on_sse(std::string_view event, std::string_view data) override {
@@ -198,7 +198,7 @@ public:
     std::size_t bytes_seen = 0;
 
 private:
-    std::string seen_; ///< Of the event.
+    std::string seen_; ///< The part of the event so far.
 };
 
 TEST(SseParser, TakesEventsWithoutEmptyLinesIfTheHandlerKnowsThem) {

@@ -149,7 +149,7 @@ TEST_F(Fallback, TheLastModelsRefusalIsNoted) {
         << "another model might have taken it";
 }
 
-// A line for each: "MODEL STATUS REQUEST_ID BODY".
+// Returns "MODEL STATUS REQUEST_ID BODY" for each attempt.
 std::vector<std::string> lines_of(const std::vector<session::failed_attempt>& attempts) {
     std::vector<std::string> lines;
     for (const session::failed_attempt& each : attempts) {
@@ -229,7 +229,7 @@ TEST_F(Fallback, TheModelThatAnsweredIsAskedFirstInTheWholeTurn) {
     EXPECT_EQ(model.histories.size(), 1U);
     EXPECT_EQ(second.histories.size(), 2U);
 
-    // The hand-off is answered: another run of the same turn.
+    // The hand-off is answered by another run of the same turn.
     *given = stored();
     request.new_user_turn = false;
     sink.commits.clear();

@@ -17,13 +17,14 @@
 
 namespace agui::runner {
 
-/// What a model answers to one call.
+/// A model's answer to one call.
 struct scripted_turn {
     std::function<model_outcome(model_sink&)> answer;
-    bool hold = false; ///< After the answer's deltas, wait until cancelled.
+    /// If true, the model waits after the answer's deltas until it is cancelled.
+    bool hold = false;
 };
 
-/// Plays its turns, and keeps what it was asked.
+/// A model that plays its turns and records its requests.
 class fake_model final : public model_provider {
 public:
     std::string provider_name;
@@ -64,7 +65,7 @@ public:
     }
 };
 
-/// Writes down what a run shows and stores, as one list: the order is what P3 is about.
+/// Records in one list what a run shows and stores, because P3 is about the order.
 class recording_sink final : public run_sink {
 public:
     std::vector<std::string> steps;
@@ -75,7 +76,7 @@ public:
     int loads = 0;
     std::function<result<session::thread_record>()> thread;
     std::function<void()> on_load;
-    int fail_commit = -1; ///< Number of the commit that fails, from 0; -1: none.
+    int fail_commit = -1; ///< Counted from 0, the commit that fails; -1 if none does.
     std::function<void(const std::string&)> on_step;
 
     void emit(const runner_event& event) override {
@@ -222,7 +223,7 @@ protected:
         run(run_agent(request, services, sink, stop));
     }
 
-    // The thread after the run, as the store would hold it.
+    // The thread after the run, as the store would have it.
     session::thread_record stored() {
         session::thread_record thread = *given;
         for (const session::changes& change : sink.commits) {

@@ -77,7 +77,7 @@ TEST_F(AgentLoop, AModelThatRepeatsItselfForEverIsWarnedAndStopped) {
     EXPECT_EQ(history.size(), 1U + 2U * 11U) << "each call has its result";
 }
 
-// A round does not stand on the stack of the one before: their number is no danger.
+// A round is not nested on the stack of the one before, so their number is harmless.
 TEST_F(AgentLoop, RoundsDoNotNestOnTheStack) {
     constexpr int rounds = 200;
     request.agent.max_rounds = rounds;
@@ -179,7 +179,7 @@ TEST_F(AgentLoop, WithoutAThresholdNothingIsDetected) {
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
 }
 
-// A page that answers the same hand-off again and again makes a run of each.
+// A page that answers the same hand-off again and again starts a run each time.
 TEST_F(AgentLoop, ALoopOverSeveralRunsIsDetected) {
     request.agent.limits.on_loop = loop_action::terminate;
     request.new_user_turn = false;
@@ -239,7 +239,7 @@ TEST_F(AgentLoop, TheCallsOfARunAreLimited) {
     EXPECT_EQ(status_of("c3"), call_status::dead);
 }
 
-// Each hand-off makes a run of its own: a page could go on for ever.
+// Each hand-off starts a run of its own, so a page could continue forever.
 TEST_F(AgentLoop, TheCallsOfATurnAreLimited) {
     request.agent.limits.max_calls = 2;
     model.turns = {calls({{"e1", "change_background", "{}"}, {"e2", "change_background", "{}"}})};
@@ -361,7 +361,7 @@ TEST_F(AgentLoop, TheTokensOfATurnAreLimited) {
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
 }
 
-// A provider of a C++ program need not have a name.
+// A provider of a C++ program needs no name.
 TEST_F(AgentLoop, TokensAreCountedForAProviderWithoutAName) {
     request.agent.limits.max_tokens = 1;
     model.turns = {calls({{"e1", "change_background", "{}"}})};
@@ -426,7 +426,7 @@ TEST_F(AgentLoopMemory, TheHistoryCountsUntilTheModelHasTheRequest) {
     std::size_t while_asked = 0;
     scripted_turn last = says("Done");
     last.answer = [&budget, &while_asked, say = last.answer](model_sink& to) {
-        while_asked = budget.used(); // This model keeps all until it has answered.
+        while_asked = budget.used(); // This model keeps the whole request until it has answered.
         return say(to);
     };
     model.turns = {calls({{"c1", "large", "{}"}}), last};

@@ -255,7 +255,8 @@ TEST_F(AgentLoop, ToolsAreCancelledWhenTheResultOfAnotherCannotBeShown) {
 
 TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
     int cancelled = 0;
-    std::vector<std::shared_ptr<void>> waiting; // The slots must not hold it: it holds them.
+    // The slots must not own it, because it owns the slots.
+    std::vector<std::shared_ptr<void>> waiting;
     const auto waits = [&](bool throws) {
         return [&cancelled, &waiting,
                 throws](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
@@ -293,7 +294,7 @@ TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
     for (int handlers = 0; !ended && handlers < 1'000; ++handlers) {
         try {
             context().run_one_for(test::patience);
-        } catch (const std::runtime_error& error) { // As a server's thread does: Asio passes it on.
+        } catch (const std::runtime_error& error) { // Asio passes it on, as to a server's thread.
             EXPECT_STREQ(error.what(), "will not");
         }
     }

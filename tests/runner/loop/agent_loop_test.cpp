@@ -181,7 +181,7 @@ TEST_F(AgentLoop, AnUpstreamLostInsideACallIsATruncation) {
 }
 
 TEST_F(AgentLoop, AnExceptionOfTheProviderEndsTheRunAsAnError) {
-    model.turns = {}; // The fake throws.
+    model.turns = {}; // A model without turns throws.
 
     play();
 
@@ -196,7 +196,8 @@ TEST_F(AgentLoop, AStoreThatFailsBeforeTheToolsRunEndsTheRun) {
     play();
 
     EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
-    // The turn was shown: it is stored with the end, its call dead, and answered on the wire.
+    // The turn was shown. It is stored with the end, its call is dead, and the client gets a result
+    // for the call.
     EXPECT_THAT(
         sink.steps,
         ::testing::Contains(
@@ -242,7 +243,7 @@ TEST_F(AgentLoop, ARunWhoseThreadCannotBeLoadedAgainEnds) {
 
 TEST_F(AgentLoop, AThreadThatIsNotAsTheRunHasLeftItEndsTheRun) {
     model.turns = {calls({{"c1", "weather", "{}"}})};
-    // Without what the run has committed.
+    // The thread that is loaded lacks the run's own commits.
     sink.thread = [this] {
         return *given;
     };

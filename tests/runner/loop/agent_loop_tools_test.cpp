@@ -44,7 +44,7 @@ TEST_F(AgentLoop, ExecutesServerCallsAndHandsTheOthersOver) {
     EXPECT_EQ(status_of("c2"), call_status::answered);
 }
 
-// As when the caller has approved a call: the run begins with it, not with the model.
+// The caller may have approved a call, so that the run begins with the call and not with the model.
 TEST_F(AgentLoop, BeginsWithTheStoredCallsOfTheServer) {
     session::changes change;
     session::stored_message node;
@@ -353,7 +353,7 @@ TEST_F(AgentLoop, ResultsAreStoredAndShownInTheOrderOfTheCalls) {
         context(), run_agent(request, services, sink, stop), boost::asio::detached
     );
 
-    context().poll(); // Until there is nothing left to do but to wait for the first.
+    context().poll(); // Runs until only the first call is waited for.
     EXPECT_EQ(sink.steps.back(), "executing c2") << "the second call's result is not stored yet";
     EXPECT_EQ(sink.commits.size(), 1U);
     gate->cancel();
@@ -401,7 +401,7 @@ TEST_F(AgentLoop, AnExecutorOfTheAgentAnswersForAToolThatIsNotRegistered) {
     EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed There is no tool of this name."));
 }
 
-// Nothing of the registry is held while a tool runs.
+// Nothing of the registry is locked while a tool runs.
 TEST_F(AgentLoop, AToolMayChangeTheRegistry) {
     tools.add(
         {"learn", "Adds a tool", {}},

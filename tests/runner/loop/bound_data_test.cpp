@@ -22,7 +22,7 @@ using session::turn_origin;
 /// A conversation with one model, request by request.
 class talk {
 public:
-    /// Sends a request with these messages more, and returns what it holds.
+    /// Sends a request with these additional messages, and returns the messages that it has.
     const std::vector<message>& ask(const std::vector<message>& more = {}) {
         stored.insert(stored.end(), more.begin(), more.end());
         sent = stored;
@@ -34,7 +34,7 @@ public:
         return sent;
     }
 
-    /// The model answers the last request, with thoughts that are signed.
+    /// The model answers the last request, with signed thoughts.
     void answer(std::string id) {
         turn_origin origin;
         origin.provider = owner.provider;
@@ -61,7 +61,7 @@ private:
     std::string prefix_;
 };
 
-/// "all", "plain" (without what is bound) or "none" of its data.
+/// Says how much of the answer's data is left: "all", "plain" (without bound data) or "none".
 std::string data_of(const message& answer) {
     if (!answer.origin) {
         return "none";

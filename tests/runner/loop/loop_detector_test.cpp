@@ -20,7 +20,8 @@ add(loop_detector& detector, std::string_view tool, std::string_view arguments =
     return detector.add({{tool, arguments}}).at(0);
 }
 
-// The repeats that the detector reports with each call, which is an answer of its own; 0: nothing.
+// The repeats that the detector reports for each call, each in an answer of its own; 0 if it
+// reports none.
 std::vector<std::size_t> reports(loop_detector detector, const std::vector<std::string>& calls) {
     std::vector<std::size_t> found;
     for (const std::string& call : calls) {
@@ -86,7 +87,7 @@ TEST(LoopDetector, ComparesArgumentsAsJson) {
     EXPECT_FALSE(same(R"({"a":"1"})", R"({"a":1})"));
 }
 
-// What they cost must not be several times what the call costs.
+// The comparison must not cost several times as much as the call.
 TEST(LoopDetector, ComparesLongArgumentsAsText) {
     const std::string zeros = "[0" + std::string(20'000, ' ') + "]";
     const auto same = [](const std::string& left, const std::string& right) {

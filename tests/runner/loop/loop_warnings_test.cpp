@@ -13,7 +13,7 @@ namespace {
 using test::call;
 using test::thread_builder;
 
-// The user's turn in which the model has made that many equal calls, all but the last answered.
+// A user turn in which the model has made that many equal calls. All but the last are answered.
 thread_builder repeated(int times) {
     thread_builder thread;
     thread.user("u1", "Hi");

@@ -35,7 +35,7 @@ TEST(Refusal, IsNotAnyOtherKindOfFailure) {
     }
 }
 
-// As model servers say it.
+// The texts are those of model servers.
 TEST(Refusal, IsNotThatAConversationIsTooLong) {
     for (const std::string_view said :
          {R"({"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}})",

@@ -11,7 +11,7 @@
 namespace agui::runner {
 namespace {
 
-/// One line: the thoughts, then each segment; JSON for those that are no text.
+/// The thoughts in one line, then each segment; segments other than text as JSON.
 std::string outline(std::string_view text) {
     const auto reply = read_reply_items(text);
     if (!reply) {

@@ -13,7 +13,7 @@ namespace {
 
 using lines = std::vector<std::string>;
 
-/// Writes down what is shown.
+/// Records what is shown.
 class shown_events final : public run_sink {
 public:
     lines shown;

@@ -61,7 +61,7 @@ TEST(TurnUse, CountsSinceTheLastUserMessage) {
 TEST(TurnUse, ContinuesAcrossMessagesOfPlugins) {
     session::message hint = test::user("p1", "Be quick.");
     hint.by_plugin = true;
-    session::message half = counted("a3", "first", 20, true); // Of the answer before it.
+    session::message half = counted("a3", "first", 20, true); // It belongs to the answer before it.
     half.by_plugin = true;
     thread_builder thread;
     thread.user("u1", "Hi").add(counted("a1", "first", 10, true)).add(hint);

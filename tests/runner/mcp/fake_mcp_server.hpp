@@ -22,8 +22,8 @@
 
 namespace agui::test {
 
-/// An MCP server without a network: what `answer` does with each message. Everything happens on
-/// one thread.
+/// An MCP server without a network, which handles each message with `answer`. It lives on one
+/// thread.
 class fake_mcp_server {
 public:
     class channel;
@@ -60,7 +60,7 @@ public:
             co_return;
         }
 
-        /// Sends a text, as it is.
+        /// Sends a text unchanged.
         void say(std::string text) {
             boost::asio::post(
                 executor_,
@@ -95,7 +95,7 @@ public:
             });
         }
 
-        int number; ///< From 0.
+        int number; ///< Counted from 0.
 
     private:
         void take(std::string text) {
@@ -117,7 +117,7 @@ public:
         return made;
     }
 
-    /// The methods that were heard; `answer` for what has none.
+    /// The methods of the received messages, or `answer` for messages without one.
     [[nodiscard]] std::vector<std::string> methods() const {
         std::vector<std::string> all;
         for (const std::string& text : heard) {
@@ -131,10 +131,10 @@ public:
     /// The tools, by name.
     void list(std::vector<std::string> names) { tools = std::move(names); }
 
-    handler answer;  ///< What is not in the handshake and not tools/list.
-    handler instead; ///< In place of everything, if set.
+    handler answer;  ///< Handles all messages but the handshake and tools/list.
+    handler instead; ///< If set, handles all messages in place of everything else.
     std::vector<std::string> tools{"echo"};
-    std::string description; ///< Of each of them.
+    std::string description; ///< The description of each tool.
     std::string speaks = "2025-06-18";
     std::optional<runner::mcp_failure> refuse_open;
     std::optional<runner::mcp_failure> refuse_delivery;

@@ -9,7 +9,7 @@
 namespace agui::runner {
 namespace {
 
-/// "result: …" or "error: …".
+/// Returns "result: …" or "error: …".
 std::string say(const tool_outcome& outcome) {
     return (outcome.what == tool_outcome::kind::error ? "error: " : "result: ") +
            std::get<std::string>(outcome.content);
@@ -57,7 +57,7 @@ TEST(McpCallResult, IsAnErrorIfTheServerSaysSo) {
             .as_object()
     );
     EXPECT_EQ(say(outcome), "error: no file");
-    EXPECT_EQ(outcome.log_detail, "the tool reported a failure"); // Without content.
+    EXPECT_EQ(outcome.log_detail, "the tool reported a failure"); // The log gets no content.
     EXPECT_EQ(read(R"({"content":[],"isError":true})"), "error: The tool failed.");
     EXPECT_EQ(read(R"({"content":[],"isError":false})"), "result: ");
 }

@@ -43,13 +43,13 @@ protected:
         return *client_;
     }
 
-    /// "ready", or why not.
+    /// Returns "ready", or the failure.
     std::string connect() {
         const auto failed = run(client().connect());
         return failed ? std::string(to_string(failed->what)) + ": " + failed->detail : "ready";
     }
 
-    /// What the call of a tool gives.
+    /// Calls a tool, and describes the result.
     std::string call(std::string_view name = "echo") {
         return describe(run(client().call_tool(name, {{"a", 1}})));
     }
@@ -61,7 +61,7 @@ protected:
         return std::string(to_string(answer.error().what)) + ": " + answer.error().detail;
     }
 
-    /// Until the server has heard so many messages.
+    /// Waits until the server has received so many messages.
     void hear(std::size_t count) {
         run([](asio::io_context& on, fake_mcp_server& from,
                std::size_t wanted) -> asio::awaitable<void> {
@@ -165,7 +165,7 @@ TEST_F(McpClient, TheHandshakeHasADeadlineAndIsNotCancelled) {
     server.instead = [](channel&, const json::object&) {
     };
     EXPECT_EQ(connect(), "timeout: no answer in time");
-    EXPECT_EQ(server.methods(), list{"initialize"}); // MCP forbids to cancel it.
+    EXPECT_EQ(server.methods(), list{"initialize"}); // MCP forbids to cancel this request.
 }
 
 TEST_F(McpClient, ARefusedInitializedNotificationFailsTheSession) {
@@ -192,7 +192,7 @@ TEST_F(McpClient, ListsAllPages) {
     ASSERT_EQ(listed.tools.size(), 2U);
     EXPECT_EQ(listed.tools[0].name, "a");
     EXPECT_EQ(listed.tools[1].name, "b");
-    EXPECT_EQ(listed.left_out, 2U); // The second `a`, and what is no tool.
+    EXPECT_EQ(listed.left_out, 2U); // The second `a`, and the entry that is no tool.
 }
 
 TEST_F(McpClient, ARepeatedCursorEndsTheList) {
@@ -420,7 +420,7 @@ TEST_F(McpClient, IgnoresMessagesOfOtherCalls) {
     EXPECT_EQ(client().closed(), nullptr);
 }
 
-// Bytes of valid messages, changed at random: nothing of it may do more harm than a failed call.
+// Valid messages with random changes. The worst that may happen is a failed call.
 TEST_F(McpClient, SurvivesWhateverTheServerSends) {
     const list samples{
         R"({"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"hi"}]}})",

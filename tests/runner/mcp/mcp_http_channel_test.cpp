@@ -400,7 +400,7 @@ TEST_F(McpHttpChannel, BoundsRepliesUnderWay) {
     }
     until([&] { return server.accepted() == static_cast<int>(mcp_replies_max); });
     end.set();
-    channel.send("{}", 1); // Requests are bounded by the runs.
+    channel.send("{}", 1); // The runs bound the number of requests.
     until([&] { return unanswered.contains(1); });
     EXPECT_EQ(server.accepted(), static_cast<int>(mcp_replies_max) + 1);
 }
@@ -545,7 +545,7 @@ TEST_F(McpHttpChannel, AFlushWaitsForNotificationsAndReplies) {
 TEST_F(McpHttpChannel, AFlushHasAnEnd) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
-        co_await peer.read_request(); // Never answered.
+        co_await peer.read_request(); // The request is never answered.
     });
     mcp_channel& channel = open(server);
     channel.send("{}", std::nullopt);

@@ -146,7 +146,7 @@ TEST_F(McpStdioChannel, PassesNothingButTheGivenEnvironment) {
 }
 
 TEST_F(McpStdioChannel, PassesNoDescriptor) {
-    const int ours = ::open("/dev/null", O_RDONLY); // Without O_CLOEXEC.
+    const int ours = ::open("/dev/null", O_RDONLY); // This descriptor has no O_CLOEXEC.
     open("[ -e /proc/self/fd/" + std::to_string(ours) + " ] && echo open || echo closed; cat");
     until([&] { return !heard.empty(); });
     ::close(ours);
@@ -188,7 +188,7 @@ TEST_F(McpStdioChannel, ItsRemainingChildrenAreKilled) {
     const auto grandchild = static_cast<pid_t>(std::stol(heard.front()));
     ASSERT_TRUE(alive(grandchild));
     run(channel.close());
-    // Its new parent may take a moment to collect it.
+    // Its new parent may need a moment to collect it.
     until([&] {
         std::string state = "gone";
         if (FILE* const stat = ::fopen(("/proc/" + heard.front() + "/stat").c_str(), "r")) {

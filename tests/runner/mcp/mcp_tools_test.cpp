@@ -90,7 +90,7 @@ protected:
                std::get<std::string>(outcome.content);
     }
 
-    /// Until it is so.
+    /// Waits until the condition is true.
     template <class Condition>
     void until(Condition condition) {
         run([](asio::io_context& on, Condition so) -> asio::awaitable<void> {
@@ -213,7 +213,7 @@ TEST_F(McpTools, AServerThatDoesNotAnswerDoesNotHoldUpTheStart) {
     mcp_tools silent(context().get_executor(), {settings_for("s", server)}, registry, log);
     run(silent.start(milliseconds(10)));
     EXPECT_EQ(server.methods(), list{"initialize"});
-    EXPECT_EQ(lines("not available"), 0U); // Its handshake goes on.
+    EXPECT_EQ(lines("not available"), 0U); // Its handshake is still running.
     run(silent.stop());
     EXPECT_EQ(server.closed, 1);
 }
@@ -224,7 +224,7 @@ TEST_F(McpTools, ListsAgainWhenTheToolsChange) {
     server.tools = {"add"};
     server.last.lock()->say(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     until([&] { return names() == list{"mcp__s__add"}; });
-    EXPECT_NE(before->find("mcp__s__echo"), nullptr); // For runs that began before.
+    EXPECT_NE(before->find("mcp__s__echo"), nullptr); // Runs that began before still have the tool.
 }
 
 TEST_F(McpTools, BeginsAnotherSessionWhenOneIsOver) {
@@ -252,7 +252,7 @@ TEST_F(McpTools, ACallWaitsForTheNextSession) {
     mcp_server_settings settings = settings_for("s", server);
     settings.reconnect_max = milliseconds(3'600'000);
     start({settings});
-    // So many attempts that the next one would be far away.
+    // There were so many attempts that the next one would be far away.
     server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "refused"};
     server.last.lock()->die();
     until([&] { return server.channels > 6; });
@@ -348,7 +348,7 @@ TEST_F(McpTools, ACallThatMayHaveBeenExecutedIsNotRepeated) {
         over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 502"});
     };
     EXPECT_EQ(call("mcp__s__echo"), "error: The tool's server answered with an HTTP error.");
-    until([&] { return server.channels > 1; }); // Not even the ping was answered.
+    until([&] { return server.channels > 1; }); // Even the ping got no answer.
     EXPECT_EQ(calls, 1);
 }
 
@@ -484,7 +484,7 @@ protected:
         return say(run((*tools->find("mcp__s__echo"))(std::move(made))));
     }
 
-    std::vector<headers> owners; ///< What each session of one call sends.
+    std::vector<headers> owners; ///< The headers that each session of one call sends.
 };
 
 TEST_F(McpPassedHeaders, ACallWithCredentialsHasASessionOfItsOwn) {
@@ -557,7 +557,7 @@ TEST_F(McpPassedHeaders, ASessionThatThrowsIsLeft) {
 
 TEST_F(McpPassedHeaders, AServerThatStopsEndsTheCallsSessions) {
     server.answer = [](channel&, const json::object&) {
-    }; // It never answers.
+    }; // The server never answers.
     const auto tools = registry.snapshot();
     tool_invocation made = invocation();
     made.headers = {{"authorization", "hers"}};

@@ -27,7 +27,7 @@ answer_blocks::block block(kind what, std::size_t bytes, json::object members = 
     return {.what = what, .bytes = bytes, .members = std::move(members)};
 }
 
-/// Thinks, speaks, calls, thinks unseen, calls.
+/// An answer that thinks, speaks, calls, thinks without being shown, and calls.
 class AnswerBlocks : public ::testing::Test {
 protected:
     AnswerBlocks() {

@@ -1,6 +1,7 @@
 #pragma once
 
-/// The cases that the tests of every stream decoder share, and how each is fed to a decoder.
+/// The cases that the tests of all stream decoders share, and the ways in which a decoder is fed
+/// with them.
 
 #include "runner/base/model_provider.hpp"
 #include "tests/runner/openai/recording_model_sink.hpp"
@@ -19,7 +20,7 @@
 
 namespace agui::test {
 
-/// Also keeps the data to be sent back.
+/// Also keeps the data that is to be sent back.
 class turn_data_sink final : public recording_model_sink {
 public:
     void on_turn_data(std::string_view key, const boost::json::value& value) override {
@@ -133,7 +134,7 @@ inline std::string with(std::string text, const std::string& part, const std::st
     return text;
 }
 
-/// The `event:` lines taken out.
+/// Removes the `event:` lines.
 inline std::string without_names(std::string text) {
     for (std::size_t at = 0; (at = text.find("event: ")) != std::string::npos;) {
         text.erase(at, text.find('\n', at) + 1 - at);
@@ -156,7 +157,7 @@ private:
     std::uint64_t state_;
 };
 
-/// What came of some bytes of an answer.
+/// The result of decoding some bytes of an answer.
 struct decoded {
     std::vector<std::string> lines;
     std::string outcome;
@@ -170,7 +171,7 @@ decoded decode_pieces(const std::vector<std::string_view>& pieces) {
     turn_data_sink sink;
     Decoder decoder(sink, "model", "provider");
     for (const std::string_view each : pieces) {
-        (void)decoder.feed(each); // Goes on after the end on purpose.
+        (void)decoder.feed(each); // Continues after the end on purpose.
     }
     decoded result;
     result.outcome = describe_answer(decoder.finish());
@@ -181,7 +182,7 @@ decoded decode_pieces(const std::vector<std::string_view>& pieces) {
     return result;
 }
 
-/// The answers of one kind of decoder, each in one piece and in several, and broken off.
+/// The answers of one kind of decoder, each fed in one piece, in several, and broken off.
 template <class Decoder>
 class DecoderCases : public ::testing::TestWithParam<decoder_case> {
 protected:
@@ -190,7 +191,7 @@ protected:
     static void check_in_one_piece() { expect(decode_pieces<Decoder>({GetParam().body})); }
 
     static void check_byte_by_byte() {
-        // Each in memory of its own, so that nothing outside of the piece can be read.
+        // Each piece has memory of its own, so that a sanitizer notices a read beyond it.
         std::vector<std::vector<char>> bytes;
         std::vector<std::string_view> pieces;
         for (const char each : GetParam().body) {
@@ -219,7 +220,7 @@ protected:
         const std::string text = joined(whole.lines, "text ");
         const std::string thoughts = joined(whole.lines, "reasoning ");
         const auto calls = ended_calls(whole.lines);
-        // A half of a character that is cut becomes a replacement character.
+        // Half of a cut character becomes a replacement character.
         const bool has_halves = body.find("ud83d") != std::string_view::npos;
         for (std::size_t at = 0; at < body.size() && !::testing::Test::HasFailure(); ++at) {
             const decoded cut = decode_pieces<Decoder>({body.substr(0, at)});

@@ -46,7 +46,7 @@ protected:
     model_outcome ask(std::shared_ptr<http_client> transport) {
         const auto provider = make_provider(std::move(transport));
         std::optional<model_outcome> outcome;
-        // model_outcome has no default value, which a spawned coroutine's result needs.
+        // A spawned coroutine's result needs a default value, which model_outcome does not have.
         const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
                              std::optional<model_outcome>& result) -> asio::awaitable<void> {
             result.emplace(co_await from.ask(what, to));
@@ -143,7 +143,7 @@ TEST_F(HttpProvider, KeepsOnlyTheBeginOfAnErrorBody) {
 TEST_F(HttpProvider, CutsAnErrorBodyBetweenTwoCharacters) {
     std::string body = "x";
     for (int i = 0; i < 10'000; ++i) {
-        body += "\u00e4"; // Two bytes, at odd places.
+        body += "\u00e4"; // A character of two bytes, so that cuts go through it.
     }
 
     const model_outcome whole = ask(answering(body, 500));
@@ -318,7 +318,7 @@ TEST_F(HttpProvider, ReportsCancellationAfterTheFinishReason) {
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
-/// Has no room after each text until it is given some.
+/// A sink that has no room after each text until the test gives it some.
 class narrow_sink final : public recording_model_sink {
 public:
     explicit narrow_sink(asio::io_context& context)
@@ -404,7 +404,7 @@ TEST_F(HttpProviderWithoutRoom, CanBeCancelled) {
     begin(make_scripted_client({answering(text_frame + text_frame + stop_frame + done_frame)}));
 
     stop.emit(asio::cancellation_type::terminal);
-    narrow.give_room(); // What waits looks again, and sees that it is cancelled.
+    narrow.give_room(); // The waiting provider checks again, and sees that it is cancelled.
     settle();
 
     ASSERT_TRUE(outcome);
@@ -420,7 +420,7 @@ TEST_F(HttpProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
             co_await peer.read_request();
             co_await peer.send(test::chunked_header + test::chunk(text_frame));
             asio::steady_timer moment(context());
-            while (narrow.has_room() && !outcome) { // What comes with the text is read with it.
+            while (narrow.has_room() && !outcome) { // They arrive with the text.
                 moment.expires_after(std::chrono::milliseconds(1));
                 co_await moment.async_wait(asio::use_awaitable);
             }
@@ -433,7 +433,7 @@ TEST_F(HttpProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     endpoint.idle_timeout = std::chrono::milliseconds(200);
     begin(make_http_client(endpoint).value());
 
-    // Longer than the idle time, however long this machine takes for it.
+    // Longer than the idle time, even on a busy machine.
     asio::steady_timer later(context(), std::chrono::milliseconds(600));
     later.async_wait([this](boost::system::error_code) { narrow.give_room(); });
     context().restart();
@@ -446,7 +446,7 @@ TEST_F(HttpProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     EXPECT_TRUE(*outcome);
 }
 
-/// Counts its batches, and throws at the word "throw".
+/// A sink that counts its batches, and throws at the word "throw".
 class batch_sink final : public recording_model_sink {
 public:
     void begin_batch() override { ++begun; }
@@ -546,7 +546,7 @@ TEST_F(HttpProvider, WaitsForTheEndAfterTheFinishReasonOnlySoLong) {
     EXPECT_TRUE(ask(transport));
     EXPECT_TRUE(ask(transport));
 
-    EXPECT_EQ(server.accepted(), 2); // What the first would still have sent is nobody's answer.
+    EXPECT_EQ(server.accepted(), 2); // The first one's answer may have a rest.
 }
 
 TEST_F(HttpProvider, TakesUsageAfterTheFinishReasonForTheEnd) {
@@ -585,7 +585,8 @@ TEST_F(HttpProvider, CommentsDoNotOutliveTheIdleTime) {
     );
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
-    endpoint.idle_timeout = std::chrono::milliseconds(500); // No pause of a busy machine.
+    // Longer than a pause of a busy machine.
+    endpoint.idle_timeout = std::chrono::milliseconds(500);
 
     const model_outcome outcome = ask(make_http_client(endpoint).value());
 
@@ -617,7 +618,7 @@ answering_late(std::string begin, std::string sign, const bool& over, std::strin
     };
 }
 
-/// Ways in which a server is silent: not a byte, comments, deltas that say nothing.
+/// Ways in which a server is silent: it sends nothing, comments, or empty deltas.
 const std::string signs[] = {
     "",
     test::chunk(": keep-alive\n\n"),
@@ -636,7 +637,7 @@ TEST_F(HttpProvider, BeforeTheFirstContentOnlyItsOwnTimeCounts) {
         http_endpoint endpoint;
         endpoint.base_url = servers.back().url("/v1");
         endpoint.idle_timeout = std::chrono::milliseconds(5);
-        // Longer than the idle time, however long this machine takes for it.
+        // Longer than the idle time, even on a busy machine.
         asio::steady_timer later(context(), std::chrono::milliseconds(100));
         later.async_wait([&over](boost::system::error_code) { over.back() = true; });
 
@@ -689,7 +690,7 @@ TEST_F(HttpProvider, AfterTheFirstContentTheIdleTimeCounts) {
     }
 }
 
-/// Nothing like OpenAI's: a GET, lines of plain text, "end" at the end.
+/// A dialect unlike OpenAI's: a GET, lines of plain text, and "end" at the end.
 class line_dialect final : public model_dialect {
 public:
     class decoder final : public answer_decoder {

@@ -29,7 +29,7 @@ std::shared_ptr<const argument_schema> schema_of(std::string_view text) {
     return compiled ? *compiled : nullptr;
 }
 
-// Empty: they fit.
+// Returns an empty text if the arguments fit.
 std::string check(std::string_view schema, std::string_view arguments) {
     const auto compiled = schema_of(schema);
     if (compiled == nullptr) {
@@ -122,7 +122,7 @@ TEST(ArgumentSchema, NumbersAreComparedByTheirValue) {
     EXPECT_NE(check(R"({"properties":{"n":{"multipleOf":3}}})", R"({"n":10})"), "");
 }
 
-// Each would be a wrong answer, an endless search or a crash.
+// Checking any of these would give a wrong answer, an endless search or a crash.
 TEST(ArgumentSchema, LeavesOutKeywordsThatCannotBeCheckedSafely) {
     const std::string_view arguments =
         R"({"a":["x","x"],"s":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!","n":1000.1,
@@ -137,7 +137,7 @@ TEST(ArgumentSchema, LeavesOutKeywordsThatCannotBeCheckedSafely) {
           R"({"properties":{"n":{"exclusiveMinimum":true,"required":true}}})",
           R"({"properties":{"a":{"contains":{"type":"null"},"minContains":0}}})",
           R"({"properties":{"s":{"type":"null","nullable":true}}})",
-          // What is left out must not make `not`, `if` or oneOf stricter.
+          // A keyword that is left out must not make `not`, `if` or oneOf stricter.
           R"({"properties":{"s":{"not":{"pattern":"b"}}}})",
           R"({"properties":{"s":{"if":{"pattern":"b"},"then":false}}})",
           R"({"properties":{"s":{"oneOf":[{"pattern":"b"},{"type":"string"}]}}})",
@@ -216,7 +216,7 @@ TEST(ArgumentSchema, RefusesSchemasThatItCannotCompile) {
     EXPECT_EQ(refusal(R"({"const":)" + value + "}"), "the schema is nested too deeply");
 }
 
-// References make a schema of a few lines as deep as one likes, or as large.
+// With references, a schema of a few lines can be arbitrarily deep or large.
 TEST(ArgumentSchema, TheWorkOfCompilingIsBounded) {
     std::string chain = R"({"properties":{"x":{"$ref":"#/definitions/d0"}},"definitions":{)";
     for (int i = 0; i < 30'000; ++i) {
@@ -230,17 +230,17 @@ TEST(ArgumentSchema, TheWorkOfCompilingIsBounded) {
 TEST(ArgumentSchema, TheWorkOfACheckIsBounded) {
     const std::string gave_up = "The arguments have too many values, or too deeply nested ones, to "
                                 "check at once: send fewer.";
-    // The same value again, for ever.
+    // Checks the same value again, forever.
     EXPECT_EQ(check(R"({"allOf":[{"$ref":"#"}]})", "{}"), gave_up);
     EXPECT_EQ(check(R"({"anyOf":[{"type":"null"},{"$ref":"#"}]})", "{}"), gave_up);
-    // Two ways at each level.
+    // Two references at each level.
     std::string doubling = R"({"$ref":"#/definitions/d0","definitions":{)";
     for (int i = 0; i < 30; ++i) {
         const std::string next = R"({"$ref":"#/definitions/d)" + std::to_string(i + 1) + "\"}";
         doubling += "\"d" + std::to_string(i) + R"(":{"allOf":[)" + next + "," + next + "]},";
     }
     EXPECT_EQ(check(doubling + R"("d30":{}}})", "{}"), gave_up);
-    // Deep arguments against a schema that follows them.
+    // Deep arguments and a schema that follows them.
     std::string deep = "{}";
     for (int i = 0; i < 254; ++i) {
         deep = R"({"a":)" + deep + "}";
@@ -271,7 +271,7 @@ TEST(ArgumentSchema, NamesTheRequirementsOfEachAlternative) {
         R"({"properties":{"n":{"anyOf":[{"type":"integer"},{"minLength":3},{"type":"array"},
             {"type":"null"}]}}})";
     EXPECT_EQ(
-        check(schema, R"({"n":true})"), "" // minLength is about texts only.
+        check(schema, R"({"n":true})"), "" // minLength concerns texts only.
     );
     EXPECT_EQ(
         check(schema, R"({"n":"ab"})"),
@@ -339,7 +339,7 @@ TEST(ArgumentSchema, NullMembersThatDoNotFitAreRemoved) {
     EXPECT_FALSE(compiled->fit(given, budget));
     EXPECT_EQ(json::serialize(given), R"({"z":[{"m":1}],"b":{"x":1},"l":[null]})");
 
-    // They stay if that does not help, or if all fits as it is.
+    // The nulls stay if removing them does not help, or if the arguments fit as they are.
     for (const std::string text : {R"({"a":5,"c":null})", R"({"c":null})"}) {
         given = parsed(text).as_object();
         static_cast<void>(compiled->fit(given, budget));
@@ -360,7 +360,7 @@ TEST(ArgumentSchema, RemovingANullMemberDoesNotCopyTheOthers) {
     EXPECT_EQ(given.at("rest").as_array().data(), rest);
 }
 
-// A table of 300 KB, as models write it, also if a value of it is null.
+// A table of 300 KB, as models write it, even with a null value in it.
 TEST(ArgumentSchema, ChecksManyRows) {
     constexpr std::string_view schema =
         R"({"properties":{"rows":{"items":{"properties":{"id":{"type":"integer"},

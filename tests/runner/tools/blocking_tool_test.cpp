@@ -45,7 +45,7 @@ TEST_F(BlockingTool, RunsOnThePoolWhileTheExecutorContinues) {
         },
         pool
     );
-    // Blocked, the executor would never come to this.
+    // If the executor were blocked, it would never get here.
     asio::post(context(), [&release] { release.set_value(); });
 
     EXPECT_EQ(std::get<std::string>(run(tool(invocation())).content), "done slow{}");

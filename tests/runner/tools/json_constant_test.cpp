@@ -57,7 +57,7 @@ TEST(JsonConstant, EndsAtTheLimits) {
     EXPECT_EQ(text_of("\"" + std::string(100'000, 'x') + "\"", 10, 2), std::nullopt);
     EXPECT_THROW(static_cast<void>(text_of("[1,2,3]", no_limit, 3)), too_much_work);
 
-    std::string deep(66, '['); // The innermost is within 65 others.
+    std::string deep(66, '['); // The innermost array is within 65 others.
     deep.append(66, ']');
     boost::json::parse_options options;
     options.max_depth = 100;

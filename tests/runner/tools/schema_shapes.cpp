@@ -107,7 +107,7 @@ private:
         key(keyword);
         open('{');
         for (unsigned i = 0; i < count; ++i) {
-            key(name(count - i)); // Against their order.
+            key(name(count - i)); // In reverse order.
             body(i);
         }
         close('}');
@@ -309,7 +309,7 @@ std::vector<schema_shape> worst_schema_shapes() {
         {.name = "null members", .properties = 1, .kind = 4, .first_members = 2},
         {.name = "deep objects", .values = 1, .kind = 6, .others = true, .at_root = true},
         {.name = "contains", .numbers = 3, .values = 10, .kind = 1, .contains = true},
-        // The dearest of two thousand that shape-search found.
+        // The most expensive of two thousand shapes that shape-search found.
         {.name = "found by seed 1784",
          .required = 60,
          .properties = 2,

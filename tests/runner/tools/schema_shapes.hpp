@@ -36,7 +36,8 @@ struct schema_shape {
     bool at_root = false;       ///< all that for the arguments themselves too
 };
 
-/// Empty object, number, text, object, object of nulls, list of numbers, objects within each other.
+/// Kinds of values: empty object, number, text, object, object of nulls, list of numbers, nested
+/// objects.
 inline constexpr unsigned value_kinds = 7;
 
 struct schema_texts {
@@ -48,12 +49,12 @@ struct schema_texts {
 /// The largest size whose texts have at most that many bytes together.
 [[nodiscard]] unsigned size_within(const schema_shape& shape, std::size_t bytes);
 
-/// Shapes that cost the most, by hand and by the search (tests/bench/schema_search).
+/// The most expensive shapes, written by hand or found by tests/bench/shape_search.
 [[nodiscard]] std::vector<schema_shape> worst_schema_shapes();
 
 [[nodiscard]] schema_shape random_schema_shape(std::uint32_t seed);
 
-/// A shape as text that can be put into worst_schema_shapes().
+/// Writes a shape as text for worst_schema_shapes().
 [[nodiscard]] std::string to_string(const schema_shape& shape);
 
 } // namespace agui::test

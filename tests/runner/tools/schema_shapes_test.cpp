@@ -1,4 +1,5 @@
-// What a schema and a check cost, counted: the worst known shapes of 100 KB, and floods.
+// Counts the work of a schema and of a check, with the worst known shapes of 100 KB and with
+// floods.
 
 #include "tests/runner/tools/schema_shapes.hpp"
 
@@ -24,7 +25,7 @@ boost::json::value parsed(const std::string& text) {
     return boost::json::parse(text, {}, options);
 }
 
-// Units of check_budget.
+// Counted in units of check_budget.
 std::uint64_t work_of(const schema_texts& texts) {
     const auto schema = runner::compile_argument_schema(parsed(texts.schema));
     EXPECT_TRUE(schema) << (schema ? "" : schema.error().detail);
@@ -96,7 +97,7 @@ TEST(SchemaFlood, ManyNumbersOfEnumCostLittle) {
     );
 }
 
-// Each text walks up the path, so the alternatives of alternatives are not put into words.
+// Each text goes up the path, so nested alternatives are not all described.
 TEST(SchemaFlood, AlternativesWithinAlternativesAreNotAllTold) {
     std::string definitions;
     for (int i = 0; i < 9; ++i) {
@@ -107,7 +108,7 @@ TEST(SchemaFlood, AlternativesWithinAlternativesAreNotAllTold) {
     for (int i = 0; i < 200; ++i) {
         arguments = R"({"next":)" + arguments + "}";
     }
-    // Twice for the values, with and without the null member; a text has 100 units.
+    // The values are checked twice, with and without the null member; a text costs 100 units.
     EXPECT_LE(
         work_of(
             {R"({"properties":{"next":{"$ref":"#"},"x":{"$ref":"#/definitions/a0"}},"definitions":{)" +

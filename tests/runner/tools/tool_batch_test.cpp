@@ -31,7 +31,7 @@ class ToolBatch : public test::coroutine_test {
 protected:
     using timer = asio::steady_timer;
 
-    // Answers once its gate is opened; says whether it was cancelled.
+    // A tool that answers once its gate is opened, and reports whether it was cancelled.
     tool_function gated(std::string name) {
         auto gate = std::make_shared<timer>(context(), timer::time_point::max());
         gates[name] = gate;
@@ -65,7 +65,7 @@ protected:
         return std::make_shared<tool_batch>(context().get_executor(), stop, 8, max_bytes, log);
     }
 
-    /// A copy that the call holds.
+    /// A copy that the call owns.
     template <class T>
     static std::shared_ptr<const T> held(const T* value) {
         return value == nullptr ? nullptr : std::make_shared<const T>(*value);
@@ -307,7 +307,7 @@ TEST_F(ToolBatch, AToolThatWasStartedIsNotReplaced) {
     EXPECT_EQ(started, list{"failed "});
 }
 
-// Whatever held them: a registry that is gone, or has another tool of that name.
+// The former holder may be a registry that is gone, or one that has another tool of that name.
 TEST_F(ToolBatch, ACallHoldsItsFunctionUntilItReturns) {
     const auto release = std::make_shared<timer>(context(), timer::time_point::max());
     list returned;
@@ -369,7 +369,7 @@ TEST_F(ToolBatch, ACheckThatTakesTooLongIsAnErrorThatSaysSo) {
 
 #ifdef AGUI_VERIFY_EVENTS
 
-// They are checked in one go, so the limit is that of one check.
+// All calls are checked in one go, so they share the limit of one check.
 TEST_F(ToolBatch, TheChecksOfAllCallsShareABudget) {
     std::string schema = R"({"$ref":"#/$defs/a0","$defs":{)";
     for (int i = 0; i < 12; ++i) {
@@ -395,7 +395,7 @@ TEST_F(ToolBatch, TheChecksOfAllCallsShareABudget) {
 
 #endif
 
-// Models write null for what they leave out; a schema rarely allows it.
+// Models write null for arguments that they leave out, which schemas rarely allow.
 TEST_F(ToolBatch, ANullThatTheSchemaDoesNotAllowIsAbsent) {
     const auto told = [this](std::string_view schema, const std::string& arguments) {
         registered_tool tool{[](tool_invocation made) -> asio::awaitable<tool_outcome> {

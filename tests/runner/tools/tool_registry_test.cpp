@@ -162,7 +162,7 @@ TEST_F(ToolRegistry, TheSchemasOfAGroupAreBoundedTogether) {
     EXPECT_EQ(log.lines().size(), 2U);
 }
 
-// A request is made for each model call.
+// A request is made for each model call, so the parameters are folded in advance.
 TEST_F(ToolRegistry, TheParametersAreFoldedOnce) {
     tool_definition union_of = named("union");
     union_of.parameters =

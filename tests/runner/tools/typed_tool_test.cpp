@@ -50,7 +50,7 @@ json::value schema_of(const server_tool& made) { return made.definition.paramete
 
 class TypedTool : public test::coroutine_test {
 protected:
-    /// What a model is told that calls the tool, checked as in a run; `! ` before an error.
+    /// The text that a calling model gets, after the checks of a run; `! ` marks an error.
     std::string told(const server_tool& made, std::string arguments) {
         const tool_registry registry({made});
         const auto set = registry.snapshot();
@@ -128,7 +128,7 @@ TEST_F(TypedTool, TheMembersOfAStructAreItsArguments) {
     EXPECT_EQ(told(weather, R"({"city":"Ulm","country":"DE"})"), "Ulm/DE");
 }
 
-// Models write null for what they leave out.
+// Models write null for arguments that they leave out.
 TEST_F(TypedTool, NullIsAbsent) {
     const server_tool weather =
         tool("weather", "", [](place where) { return where.country.value_or("none"); });
@@ -185,7 +185,7 @@ TEST_F(TypedTool, ArgumentsThatDoNotFitAreRefusedBeforeTheCall) {
     EXPECT_EQ(told(some, R"({"count":1.0,"in":"celsius","more":1})"), "1C");
 }
 
-// The schema does not say how wide a number may be.
+// The schema does not limit the size of a number.
 TEST_F(TypedTool, SaysWhichArgumentIsWrong) {
     const server_tool narrow =
         tool("narrow", "", {"n"}, [](std::vector<std::int8_t> n) { return n.size(); });

@@ -49,7 +49,7 @@ protected:
         return settings;
     }
 
-    /// "result: …" or "error: …".
+    /// Returns "result: …" or "error: …".
     std::string call(const tool_function& tool) {
         const tool_outcome outcome = run(tool(invocation()));
         const std::string kind = outcome.what == tool_outcome::kind::result  ? "result: "
@@ -58,12 +58,12 @@ protected:
         return kind + std::get<std::string>(outcome.content);
     }
 
-    /// What the log is told of a call that fails.
+    /// The detail for the log of a call that fails.
     std::string log_detail_of(const tool_function& tool) {
         return run(tool(invocation())).log_detail;
     }
 
-    /// What the tool makes of these bytes of a server that closes after them.
+    /// The tool's outcome if the server sends these bytes and closes.
     std::string answer_to(std::string bytes) {
         http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
             co_await peer.read_request();
@@ -276,7 +276,7 @@ TEST_F(WebhookTool, AGetHasTheArgumentsInItsQuery) {
 
 class WebhookRetry : public WebhookTool {
 protected:
-    // What the tool makes of these answers, one for each attempt. "": the connection is closed.
+    // The tool's outcome for these answers, one for each attempt. For "" the connection is closed.
     std::string answers(std::vector<std::string> all, webhook_settings settings) {
         seen.clear();
         http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
@@ -389,7 +389,7 @@ TEST_F(WebhookTool, GivesUpAtTheDeadlineOfTheWholeCall) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
         co_await peer.send(chunked_header);
-        // Something comes all the time, but the answer does not end.
+        // The server sends bytes all the time, but the answer does not end.
         for (bool open = true; open;) {
             co_await peer.send(chunk("x"));
             asio::steady_timer pause(peer.socket.get_executor(), std::chrono::milliseconds(1));
