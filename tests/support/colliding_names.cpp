@@ -16,7 +16,7 @@ constexpr std::string_view letters =
 
 std::uint64_t value_of(char letter) noexcept { return static_cast<unsigned char>(letter); }
 
-// For an odd number, modulo 2^64: each step doubles the bits that are right.
+// Inverts an odd number modulo 2^64. Each step doubles the number of correct bits.
 constexpr std::uint64_t inverse(std::uint64_t odd) noexcept {
     std::uint64_t result = odd;
     for (int step = 0; step < 5; ++step) {
@@ -25,7 +25,7 @@ constexpr std::uint64_t inverse(std::uint64_t odd) noexcept {
     return result;
 }
 
-// The three letters that lead from a state to zero, by that state.
+// For each state, the three letters that lead from it to zero.
 std::unordered_map<std::uint64_t, std::vector<std::string>> endings(std::uint64_t mask) {
     constexpr std::uint64_t back = inverse(prime);
     std::unordered_map<std::uint64_t, std::vector<std::string>> found;
@@ -42,10 +42,10 @@ std::unordered_map<std::uint64_t, std::vector<std::string>> endings(std::uint64_
     return found;
 }
 
-// Two words that lead from one state to the same next one. They are solutions of
-// sum d_i * prime^(12 - i) = 0 modulo 2^64, found by reduction of a lattice, where d_i is the
-// difference that the i-th letters make in the lowest byte. Each pair begins with the low byte that
-// the one before it leaves; the first one, with that of the usual salt.
+// Pairs of words that lead from one state to the same next state. They are solutions of sum d_i *
+// prime^(12 - i) = 0 modulo 2^64, found by reduction of a lattice, where d_i is the difference that
+// the i-th letters make in the lowest byte. Each pair begins with the low byte that the one before
+// it leaves, and the first one with that of the usual salt.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 15> equal_words{{
     {"k83a5UB3ymY_", "jP3kUE03yzXH"},
     {"K36V-I59AqVE", "J98N9E95QfAt"},
@@ -99,7 +99,7 @@ std::vector<std::string> names_of_one_bucket(unsigned bits) {
     const std::size_t count = std::size_t{1} << bits;
     const std::uint64_t mask = count - 1;
     const auto ends = endings(mask);
-    // The constant that the rest of the salt adds is the same for all names of one length.
+    // The rest of the salt adds a constant that is the same for all names of one length.
     const std::uint64_t start = (basis + usual_salt) & 0xFFU & mask;
     std::vector<std::string> names;
     for (std::size_t index = 0; names.size() < count; ++index) {

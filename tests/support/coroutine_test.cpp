@@ -21,7 +21,7 @@ void coroutine_test::run_until(const bool& ended, std::chrono::seconds limit) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     context_.restart();
     while (!ended && std::chrono::steady_clock::now() < deadline) {
-        // Returns 0 when there is nothing to wait for: the coroutine waits on another thread then.
+        // Returns 0 if there is no handler, because the coroutine waits on another thread.
         if (context_.run_one_for(std::chrono::milliseconds(50)) == 0) {
             context_.restart();
         }

@@ -11,7 +11,7 @@
 
 namespace agui::test {
 
-/// A request's messages with the tool `paint` offered.
+/// A request's messages, with the tool `paint` offered.
 inline session::history_input request(std::vector<session::message> messages) {
     session::history_input input;
     input.messages = std::move(messages);
@@ -20,13 +20,13 @@ inline session::history_input request(std::vector<session::message> messages) {
     return input;
 }
 
-/// What plan_history made of a request, and the thread that results.
+/// The result of plan_history() for a request, and the thread that results.
 struct planned {
-    errc error = errc::internal; ///< If the request was refused.
+    errc error = errc::internal; ///< Set if the request was refused.
     std::string path;
     bool refused = false;
     session::history_plan plan;
-    session::thread_record thread; ///< With the plan applied.
+    session::thread_record thread; ///< The thread with the plan applied.
 
     [[nodiscard]] std::vector<std::string> branch() const { return outline(thread); }
     [[nodiscard]] session::call_status status(std::string_view call_id) const {

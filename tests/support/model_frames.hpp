@@ -5,7 +5,7 @@
 
 namespace agui::test {
 
-// What a model server sends, one server-sent event each.
+// The answers of a model server, one server-sent event each.
 
 /// The event that holds `data`.
 [[nodiscard]] std::string model_frame(std::string_view data);

@@ -4,8 +4,8 @@
 
 namespace agui::test {
 
-/// How long a test waits for what must happen. Only a test that fails waits so long, so it is much
-/// more than a busy machine with a sanitizer needs.
+/// Time limit for events that must happen. Only a test that fails waits so long, so it is much more
+/// than a busy machine with a sanitizer needs.
 inline constexpr std::chrono::seconds patience{60};
 
 } // namespace agui::test

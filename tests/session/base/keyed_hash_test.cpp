@@ -15,7 +15,7 @@
 namespace agui {
 namespace {
 
-// The values with a key of zero are those of CPython 3.11 with PYTHONHASHSEED=0, the other one is
+// The values with a key of zero are those of CPython 3.11 with PYTHONHASHSEED=0. The other one is
 // from the test vectors of Rust's library.
 TEST(KeyedHash, IsSipHashWithOneAndThreeRounds) {
     EXPECT_EQ(keyed_hash(hash_key{}, "ab"), 0x555508cbc6add439ULL);

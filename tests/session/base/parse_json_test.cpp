@@ -22,7 +22,7 @@ namespace {
 namespace json = boost::json;
 using test::longest_chain;
 
-// Chance alone makes chains of about eight.
+// Even random names make chains of about eight.
 constexpr std::size_t short_chain = 32;
 
 TEST(CollidingNames, ShareABucketUnderTheDigestOfBoost) {
@@ -51,7 +51,7 @@ TEST(CollidingNames, ShareAWholeDigestOfBoost) {
     }
 }
 
-// Memory whose blocks have the address that the names were chosen for, whatever the allocator.
+// Memory whose blocks have the address for which the names were chosen, whatever the allocator.
 class salted_memory final : public json::memory_resource {
     void* do_allocate(std::size_t bytes, std::size_t /*alignment*/) override {
         constexpr std::size_t page = 256;

@@ -16,7 +16,7 @@ namespace json = boost::json;
 using kind = media_part::kind;
 using source = media_part::source;
 
-/// "data TYPE VALUE", "url VALUE" or "none", of an image from that source.
+/// Describes an image from that source: "data TYPE VALUE", "url VALUE" or "none".
 std::string read(std::string_view from, std::string_view value, std::string_view mime_type) {
     const json::object part{
         {"type", "image"}, {"source", {{"type", from}, {"value", value}, {"mimeType", mime_type}}}

@@ -30,7 +30,8 @@ std::string path_of_failure(std::string_view text) {
 
 content parts(std::string_view text) { return json::parse(text).as_array(); }
 
-// Reading and writing again gives the same bytes: members in AG-UI's order, nothing added.
+// Reading and writing again must give the same bytes, with the members in AG-UI's order and none
+// added.
 void expect_unchanged(std::string_view text) {
     EXPECT_EQ(json::serialize(to_json(read(text))), text);
 }

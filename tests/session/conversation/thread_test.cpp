@@ -35,7 +35,7 @@ TEST(Thread, PathRunsFromTheFirstMessageToTheTip) {
     EXPECT_THROW((void)thread.path(4), std::logic_error);
 }
 
-// Whatever the size of a thread: the change fits it if it is no smaller than the least one.
+// A change fits a thread of any size that is no smaller than the least one.
 TEST(Thread, TheLeastSizeForAChangeMatchesItsCheck) {
     const auto with = [](std::vector<node_index> parents,
                          std::vector<std::pair<std::uint32_t, node_index>> branches,

@@ -1,4 +1,4 @@
-// What the tool answers in a request do.
+// The effects of tool answers in a request.
 #include "session/history/history_plan.hpp"
 
 #include "session/history/model_history.hpp"

@@ -1,4 +1,4 @@
-// Whole conversations of the kinds of clients, and of client mode.
+// Whole conversations with each kind of client, and in client mode.
 #include "session/history/history_plan.hpp"
 
 #include "session/history/model_history.hpp"
@@ -24,7 +24,7 @@ using test::user;
 
 using lines = std::vector<std::string>;
 
-// A thread and the client that holds a copy of it in its own shape.
+// A thread, and a client that holds a copy of it in its own shape.
 class conversation {
 public:
     enum class client { full, delta, reshaping, reloading };
@@ -32,7 +32,7 @@ public:
     explicit conversation(client kind, client_history sends = client_history::automatic)
         : kind_(kind), sends_(sends) {}
 
-    // One request; returns what the model is asked.
+    // Makes one request. Returns the messages for the model.
     std::string ask(const std::vector<message>& added) {
         copy_.insert(copy_.end(), added.begin(), added.end());
         history_policy policy;
@@ -44,7 +44,7 @@ public:
         return model();
     }
 
-    // The user message of that number, counted in the copy, is asked again, or replaced first.
+    // Asks the user message of that number (counted in the copy) again, or replaces it first.
     std::string ask_again(std::size_t number, const std::optional<message>& instead) {
         auto at = copy_.begin();
         for (std::size_t seen = 0; at != copy_.end(); ++at) {
@@ -59,7 +59,7 @@ public:
         return static_cast<std::size_t>(std::ranges::count(copy_, role::user, &message::role));
     }
 
-    // The server's turn: a message, its calls, and the results of those that the server answers.
+    // Stores the server's turn: a message, its calls, and the results of the server's calls.
     void reply(const message& turn) {
         stored_message node;
         changes change;
@@ -89,7 +89,8 @@ public:
         apply(thread_, change);
     }
 
-    // The page is loaded again: all that it showed is gone, and with a plain client it stays empty.
+    // Loads the page again. It loses everything that it showed, and a plain client does not get it
+    // back.
     void reload() { copy_.clear(); }
 
     [[nodiscard]] std::string model() const {
@@ -98,7 +99,7 @@ public:
     [[nodiscard]] std::size_t branches() const { return thread_.branches.size(); }
 
 private:
-    // assistant-ui begins a new message only with text: calls of a turn without text join the
+    // assistant-ui begins a new message only with text. The calls of a turn without text join the
     // message before it, under a new id.
     void copy_turn(const message& turn) {
         if (kind_ != client::reshaping) {
@@ -164,7 +165,7 @@ TEST_P(HistoryClientsOfAllKinds, GetTheSameAnswers) {
                 for (conversation* client : {&full, &delta, &reshaping, &reloading}) {
                     client->reply(made);
                 }
-                // Anywhere, also in the middle of a hand-off.
+                // Reloads at any moment, even in the middle of a hand-off.
                 if (random() % 3 == 0) {
                     reloading.reload();
                 }
@@ -175,7 +176,7 @@ TEST_P(HistoryClientsOfAllKinds, GetTheSameAnswers) {
                 }
                 std::shuffle(added.begin(), added.end(), random);
                 going_on = !added.empty();
-                // Form 3: the answers come with the next message.
+                // In form 3, the answers come with the next message.
                 if (going_on && random() % 4 == 0) {
                     ++turn;
                     added.push_back(user("u" + std::to_string(turn), "and?"));
@@ -220,7 +221,7 @@ TEST(HistoryClients, WithTheWholeHistoryGetTheSameAnswersAfterEditsAndRegenerati
             }
             return answers;
         };
-        // Goes on until the model only talks.
+        // Continues until the model answers with text only.
         const auto finish_turn = [&] {
             for (std::vector<message> answers = reply(); !answers.empty(); answers = reply()) {
                 const std::string asked = full.ask(answers);

@@ -1,4 +1,4 @@
-// Where in a thread a request continues, and what it adds.
+// The place in a thread where a request continues, and the messages that it adds.
 #include "session/history/history_plan.hpp"
 
 #include "tests/support/history_request.hpp"
@@ -18,7 +18,7 @@ using test::user;
 
 using lines = std::vector<std::string>;
 
-// u1 a1 u2 a2, sent by a client that sends everything.
+// The messages u1 a1 u2 a2 of a client that sends everything.
 thread_builder two_turns() {
     thread_builder thread;
     thread.user("u1", "One").assistant("a1", "First").user("u2", "Two").assistant("a2", "Second");
@@ -557,7 +557,8 @@ TEST(HistoryPlan, TakesInTheGivenHistoryOfAThreadNeverSeen) {
     EXPECT_TRUE(made.thread.last_request_had_history);
 }
 
-// Of a delegation, a message is one that is only shown: its text would not be looked at.
+// A message of a delegation is only shown, so its text would not be compared if it counted as the
+// conversation's own.
 TEST(HistoryPlan, TakesAMessageOfADelegationForAnotherThanTheConversationsOwn) {
     history_policy policy;
     policy.mode = history_mode::client;

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-// Lists that no stored thread holds: shortened and edited ones. What a whole thread becomes is in
-// model_history_test.cpp.
+// Lists that no stored thread has, because they were shortened or edited. model_history_test.cpp
+// tests whole threads.
 
 namespace agui::session {
 namespace {
@@ -137,8 +137,8 @@ TEST(HistoryRepair, ReasoningThatTwoAnswersNameIsGivenToBoth) {
     );
 }
 
-// Ids short enough to live inside their strings: the tables must not refer to messages that were
-// moved.
+// These ids are short enough to live inside their strings, so the tables must not refer to messages
+// that were moved.
 TEST(HistoryRepair, ManyCallsAndResultsInAnyOrder) {
     std::vector<message> messages;
     lines expected;

@@ -27,7 +27,7 @@ using test::user;
 
 using lines = std::vector<std::string>;
 
-// Turns of a question and an answer each.
+// Turns of one question and one answer each.
 std::vector<message> turns(int count) {
     std::vector<message> messages;
     for (int i = 0; i < count; ++i) {
@@ -188,7 +188,7 @@ extent extent_of(const std::vector<message>& messages) {
     return sum;
 }
 
-// The least that may be left: what comes before the first user message, and the last turn.
+// The smallest rest: everything before the first user message, and the last turn.
 std::vector<message> least_of(const std::vector<message>& all) {
     const auto is_user = [](const message& each) {
         return each.role == role::user;
@@ -264,7 +264,7 @@ TEST(HistoryWindow, CountsTheResultsThatARepairAdds) {
     EXPECT_EQ(model_history(record, record.branches.at(0).tip, {7, 0}).size(), 3U);
 }
 
-// A provider's prompt cache serves what a request has in common with the one before it.
+// A provider's prompt cache serves the part that a request has in common with the one before it.
 TEST(HistoryWindow, RequestsOfALongConversationBeginAlike) {
     const history_window window{.max_messages = 60, .max_tokens = 0};
     thread_builder thread;
@@ -290,7 +290,7 @@ TEST(HistoryWindow, RequestsOfALongConversationBeginAlike) {
     const double share = 100.0 * static_cast<double>(common) / static_cast<double>(sent);
     std::printf("share of the last request that the next one repeats: %.1f %%\n", share);
     EXPECT_GT(share, 90.0);
-    // 400 messages, of which a block of 30 goes each time.
+    // 400 messages, of which a block of 30 is dropped each time.
     EXPECT_LE(changes_of_start, 12);
 }
 

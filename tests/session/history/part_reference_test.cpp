@@ -163,7 +163,7 @@ TEST_F(PartReference, IfTooManyPartsAreMissingThoseOfTheLastMessagesAreNamed) {
     );
 }
 
-// A name takes a hundred bytes, whatever it stands for.
+// A name takes a hundred bytes, whatever part it stands for.
 TEST_F(PartReference, NamesGrowARequestToALimit) {
     const std::string note = left_out_note("image/png", digest_of({.value = "YWJj"}));
     const std::uint64_t part_size = stored_size(photo("YWJj"));
@@ -212,7 +212,7 @@ TEST_F(PartReference, EachPartAndEachTextIsHashedOnceHoweverManyNamesThereAre) {
         );
     }
     std::vector<message> messages{user(names)};
-    const thread_record copy = thread_; // Another request's.
+    const thread_record copy = thread_; // The copy of another request.
     const std::uint64_t before = work_done;
 
     (void)missing_parts(messages, thread_, 5000);

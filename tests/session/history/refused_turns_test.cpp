@@ -48,7 +48,7 @@ message failure(std::string about) {
     return failure_note(std::move(about), {"model_unavailable", "It failed.", false});
 }
 
-// What the model gets: a line a message, content parts as JSON.
+// The messages for the model, one a line, with content parts as JSON.
 std::vector<std::string> sent(const thread_builder& thread) {
     const thread_record& record = thread.build();
     std::vector<std::string> all;
@@ -298,7 +298,7 @@ TEST(RefusedTurns, AreOfTheirBranchAlone) {
     EXPECT_EQ(bytes(model_history(record, 3)), bytes({photo("u1"), user("u3", "Now?")}));
 }
 
-// The plan of a request does not see the notes.
+// The plan of a request ignores the notes.
 
 TEST(FailureNotes, ARetryContinuesOnItsBranch) {
     thread_builder thread;

@@ -189,8 +189,7 @@ TEST(MissingResults, AreOfTheDeadCallsThatAClientShowsWithoutResult) {
         << "a client that does not send its messages shows no call";
 }
 
-// What a client does with the error result that it was shown: it sends it back, as a whole or in a
-// shape of its own.
+// A client that was shown the error result sends it back, whole or in a shape of its own.
 std::vector<message> sent_back(std::string id, bool with_error) {
     message result = shown_missing_result(call("c1", "paint"), call_status::dead);
     result.id = std::move(id);

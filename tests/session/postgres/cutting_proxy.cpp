@@ -110,7 +110,7 @@ bool cutting_proxy::is_due(const std::string& request) {
            request.find(word_) != std::string::npos;
 }
 
-// Both wait by looking again: the proxy has nothing that one thread could wake another by.
+// Both sides poll, because no thread of the proxy can wake another.
 bool cutting_proxy::pass_later(int client, const std::string& answer) {
     ++held_;
     ++cuts_;
@@ -139,7 +139,7 @@ bool cutting_proxy::pass_request(int client, int server) {
     }
     const bool is_sent = how_ != cut::before && write_all(server, request);
     if (is_sent && how_ != cut::midway) {
-        // The answer of a committed batch: it ends with ReadyForQuery, state idle.
+        // The answer of a committed batch ends with ReadyForQuery, state idle.
         std::string answer;
         while (!answer.ends_with(std::string_view("Z\0\0\0\5I", 6))) {
             const std::string more = read_some(server);

@@ -131,7 +131,7 @@ TEST_F(PgConnection, WorksWithAndWithoutPreparedStatements) {
     }
 }
 
-// As PgBouncer in transaction mode does, which gives the next transaction another connection.
+// PgBouncer in transaction mode gives the next transaction another connection, too.
 TEST_F(PgConnection, NamesTheKeyIfAPoolerKeepsNoPreparedStatements) {
     constexpr const char* statement = "SELECT $1 + 1";
     const auto lost = open();
@@ -183,7 +183,7 @@ TEST_F(PgConnection, ASessionHasItsSettingsUnlessAPoolerIsInBetween) {
     const auto pooled = open(false);
     EXPECT_FALSE(pooled->has_settings());
     const std::string before(one(*pooled, settings).text(0, 0));
-    // A pooler tells another number than the server's process has.
+    // A pooler reports another number than that of the server's process.
     EXPECT_TRUE(one(*pooled, pg_settings_of_session, 0).empty());
     EXPECT_EQ(one(*pooled, settings).text(0, 0), before);
 }
@@ -445,7 +445,7 @@ protected:
         }
     }
 
-    /// Inserts 1, by a read, what `between` does, and a commit.
+    /// Inserts 1 by a read, `between` and a commit.
     int insert(std::function<void(int)> between) {
         int tries = 0;
         std::function<asio::awaitable<int>(pg_transaction&)> work =

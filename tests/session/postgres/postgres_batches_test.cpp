@@ -1,4 +1,4 @@
-// Entries that wait for others, and those that do not.
+// Entries that wait to be written with others, and entries that do not.
 #include "tests/session/postgres/postgres_stores.hpp"
 
 namespace agui::session {
@@ -16,7 +16,7 @@ const thread_key thread_2 = key_of("thread_2");
 
 class PostgresBatches : public test::postgres_stores {
 protected:
-    // Longer than any test: what is written was written at once.
+    // Lasts longer than any test, so entries that were written did not wait for it.
     std::unique_ptr<store> open_with(std::chrono::milliseconds batch) {
         postgres_settings given = settings();
         given.batch = batch;

@@ -1,4 +1,4 @@
-// Wrong clocks, days without a partition, and what two gateways do at the same moment.
+// Wrong clocks, days without a partition, and two gateways that act at the same moment.
 #include "session/postgres/pg_clock.hpp"
 #include "tests/session/postgres/postgres_stores.hpp"
 
@@ -153,7 +153,7 @@ TEST_F(PostgresClocks, AStartComesBackAsItWasGivenAndAnEndInTheDatabasesTime) {
     }
 }
 
-// They are in events that each of them writes anew.
+// Each gateway writes these times anew into events.
 TEST_F(PostgresClocks, GatewaysWithDifferentClocksReadTheSameTimes) {
     const manual_clock wrong(system_clock().now() - 10 * day);
     const auto sound = open();
@@ -187,7 +187,7 @@ TEST_F(PostgresClocks, AClockMayJumpWithoutAnybodyNoticing) {
     EXPECT_EQ(sql("SELECT abs(ended_at - agui.now_ms()) < 60000 FROM agui.runs"), "t");
 }
 
-// Others change the lease while it is asked for.
+// Others change the lease while it is claimed.
 class PostgresLeaseTaking : public PostgresClocks {
 protected:
     void SetUp() override {
@@ -208,8 +208,8 @@ protected:
            "(" +
            std::to_string(gateway) + ", now() + interval '1 hour', 7)");
     }
-    /// Returns the answer of the second one's take_lease(). Once it waits, the first one carries
-    /// out `change` and commits.
+    /// Returns the answer of the second gateway's take_lease(). Once that call waits, the first
+    /// gateway carries out `change` and commits.
     std::string take_during(int gateway, const std::string& change) {
         const std::string backend = (*second_)("SELECT pg_backend_pid()");
         std::string taken = "?";
@@ -245,7 +245,7 @@ TEST_F(PostgresLeaseTaking, AHolderThatRegistersAtThisMomentKeepsItsLease) {
     EXPECT_LT(std::stoll(next), std::stoll(take(*first_, 11)));
 }
 
-// A claim locks the row first, and draws its token then.
+// A claim first locks the row and then draws its token.
 TEST_F(PostgresLeaseTaking, ATokenDoesNotFallDuringAClaim) {
     register_gateway(*second_, 11);
     register_gateway(*second_, 12);

@@ -49,7 +49,7 @@ protected:
     std::unique_ptr<store> store_;
 };
 
-// Each commit is cut off once, before, after or while the server carries it out.
+// Each commit is cut off once: before, after or while the server executes it.
 class PostgresCuts : public store_behind_proxy,
                      public ::testing::WithParamInterface<cutting_proxy::cut> {};
 
@@ -153,7 +153,7 @@ TEST_P(PostgresCuts, AFailedAttemptIsKeptOnce) {
     attempt.run_number = begin(*store_, thread_1, "run_1", nullptr);
     proxy_->set(GetParam(), 1, "INSERT INTO agui.failed_attempts", "");
     store_->keep_attempt(attempt);
-    store_.reset(); // Writes it.
+    store_.reset(); // The destructor writes it.
     EXPECT_EQ(sql("SELECT count(*) FROM agui.failed_attempts"), "1");
     EXPECT_EQ(proxy_->cuts(), 1);
 }
@@ -199,7 +199,7 @@ TEST_P(PostgresCuts, AreReportedIfTheyNeverEnd) {
             errc::store_unavailable
         );
     } else {
-        // It is found out that the server has done it.
+        // The store finds out that the server has done it.
         EXPECT_EQ(
             failure_of(store_->enqueue(thread_1, request_of("run_2"), no_limits)), errc::internal
         );
@@ -208,7 +208,7 @@ TEST_P(PostgresCuts, AreReportedIfTheyNeverEnd) {
     EXPECT_LE(get(store_->queued(thread_1)).size(), 1U);
 }
 
-// A call is repeated while the first one, whose connection was cut, waits with its locks.
+// A call is repeated while the first call, whose connection was cut, still waits and holds locks.
 class PostgresRepeats : public store_behind_proxy {
 protected:
     void repeat(const std::string& function, const std::function<void()>& call) {
@@ -225,7 +225,8 @@ protected:
     }
 };
 
-// With another order of locks, the server would undo one of both calls: a deadlock.
+// With another order of locks there would be a deadlock, and the server would roll back one of the
+// calls.
 TEST_F(PostgresRepeats, ARunThatIsBegunAgainWaitsForTheFirstCall) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     std::int64_t number = 0;
@@ -296,7 +297,7 @@ TEST_F(PostgresFaults, CallsSurviveThatAllConnectionsAreLost) {
     EXPECT_EQ(sql("SELECT sum(last_sequence - first_sequence + 1) FROM agui.log_rows"), "240");
 }
 
-// --- a server that is stopped, and started again
+// --- a server that is stopped and started again
 
 class own_server {
 public:
@@ -384,7 +385,7 @@ TEST_F(PostgresFaults, ReportsThatTheServerIsDownAndRecovers) {
     EXPECT_EQ(store->unavailable(), "");
     EXPECT_TRUE(get(store->load(thread_1)));
     EXPECT_TRUE(get(store->read_log(number, 0, 10)).empty());
-    // Its end is stored after what is there.
+    // The run's end is stored after the entries that are there.
     done(store->commit(thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"})));
     EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"end"});
 }

@@ -17,17 +17,18 @@
 
 namespace agui::test {
 
-/// The URL of the server for tests (tests/postgres.sh); empty: there is none.
+/// The URL of the server for tests (tests/postgres.sh); empty if there is none.
 inline std::string postgres_server() {
     const char* const url = std::getenv("AGUI_TEST_POSTGRES");
     return url == nullptr ? "" : url;
 }
 
-/// Why tests that need the server cannot run. With AGUI_REQUIRE_POSTGRES it is a failure.
+/// The reason why tests that need the server cannot run. With AGUI_REQUIRE_POSTGRES it is a
+/// failure.
 inline constexpr const char* no_postgres =
     "AGUI_TEST_POSTGRES is not set: start a server with tests/postgres.sh";
 
-/// Fails or skips the test if there is no server. To be called first, from SetUp().
+/// Fails or skips the test if there is no server. To be called first in SetUp().
 #define AGUI_NEEDS_POSTGRES()                                                                      \
     if (::agui::test::postgres_server().empty()) {                                                 \
         if (std::getenv("AGUI_REQUIRE_POSTGRES") != nullptr) {                                     \
@@ -36,7 +37,7 @@ inline constexpr const char* no_postgres =
         GTEST_SKIP() << ::agui::test::no_postgres;                                                 \
     }
 
-/// A session on the server that blocks, to see and to disturb what the code under test does.
+/// A blocking session on the server, to observe and disturb the code under test.
 class sql_session {
 public:
     explicit sql_session(const std::string& url) : connection_(PQconnectdb(url.c_str()), PQfinish) {
@@ -47,7 +48,7 @@ public:
         (*this)("SET application_name = 'agui-test'");
     }
 
-    /// The first value of the last statement's first row; empty: there is none, or it is NULL.
+    /// The first value of the last statement's first row; empty if there is none, or if it is NULL.
     std::string operator()(const std::string& statements) {
         const std::unique_ptr<PGresult, decltype(&PQclear)> result(
             PQexec(connection_.get(), statements.c_str()), PQclear
@@ -89,8 +90,8 @@ public:
         }
         return server + (server.find('?') == std::string::npos ? '?' : '&') + "dbname=" + name_;
     }
-    /// Of a store in it. With AGUI_TEST_PGBOUNCER, libpq's `key=value` form without a database,
-    /// through that pooler.
+    /// Settings of a store in the database. With AGUI_TEST_PGBOUNCER, they have libpq's `key=value`
+    /// form without a database and lead through that pooler.
     [[nodiscard]] session::postgres_settings settings() const {
         session::postgres_settings given;
         given.url = url();
@@ -100,7 +101,8 @@ public:
         }
         return given;
     }
-    /// Ends all sessions in it, but for those of sql_session, as a server does that is shut down.
+    /// Ends all sessions in the database except those of sql_session, as a server does that shuts
+    /// down.
     void end_sessions() const {
         sql_session server(postgres_server());
         server(

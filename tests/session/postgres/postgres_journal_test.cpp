@@ -1,4 +1,4 @@
-// What active runs have said, in the journal of their gateway, and what becomes of it.
+// The entries of active runs in the journal of their gateway, until they are rows.
 #include "session/postgres/pg_journal.hpp"
 #include "session/postgres/postgres_store.hpp"
 #include "tests/session/postgres/postgres_stores.hpp"
@@ -124,19 +124,19 @@ protected:
         store_->append_log(slice_of(run, first, frames), observer, held);
         EXPECT_TRUE(observer->wait_durable(first + frames.size() - 1));
     }
-    /// Rows of the journal that a reader of an active run has to look at.
+    /// The journal's rows that a reader of an active run has to read.
     std::string earlier_rows_needed() {
         return sql("SELECT count(*) FROM agui.journal j JOIN agui.runs r "
                    "ON j.writer = r.journal_writer AND j.batch >= r.journal_from");
     }
     std::string oldest_row() { return sql("SELECT min(batch) FROM agui.journal"); }
-    /// First row of the journal that has entries of the run.
+    /// The first row of the journal that has entries of the run.
     std::string row_of(std::int64_t run) {
         return sql(
             "SELECT min(batch) FROM agui.journal WHERE " + std::to_string(run) + " = ANY (runs)"
         );
     }
-    /// Of a store whose gateway is dead for the others.
+    /// Claims the leases of a store whose gateway is dead for the others.
     std::vector<lease_ptr> claim_all(store& by) {
         sql("UPDATE agui.gateways SET expires = now() - interval '1 s' WHERE id IN "
             "(SELECT gateway FROM agui.leases)");
@@ -147,7 +147,7 @@ protected:
         EXPECT_EQ(claims.size(), 1U);
         return claims.at(0);
     }
-    /// From here on, the server cannot read `what` where `condition` is true.
+    /// From here on, the server cannot read the columns where `condition` is true.
     void damage(const std::string& table, const std::string& columns, const std::string& what) {
         sql("CREATE FUNCTION agui.damaged() RETURNS bytea[] LANGUAGE plpgsql AS "
             "$$ BEGIN RAISE EXCEPTION 'invalid page' USING ERRCODE = 'XX001'; END $$;"
@@ -228,7 +228,7 @@ TEST_F(PostgresJournal, ALongRunGetsRowsFromTimeToTime) {
     );
 }
 
-// A server that lags behind takes over: what the gateway has acknowledged is written once more.
+// A server that lags behind takes over, so the gateway writes the acknowledged entries again.
 TEST_F(PostgresJournal, LostJournalEntriesAreWrittenAgain) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const lease_ptr other_held = get(store_->acquire(thread_2, "run_2"));
@@ -250,7 +250,7 @@ TEST_F(PostgresJournal, LostJournalEntriesAreWrittenAgain) {
 }
 
 TEST_F(PostgresJournal, LostEntriesAreWrittenAgainHoweverMany) {
-    constexpr int runs = 40; // Their chains, as rows, are more than a batch may hold.
+    constexpr int runs = 40; // Their chains, as rows, exceed the size of a batch.
     std::vector<std::int64_t> numbers;
     std::vector<lease_ptr> held;
     const std::string large(14'000, 'x');
@@ -299,7 +299,7 @@ TEST_F(PostgresJournal, AnAbandonedRunHasAllThatWasShown) {
                        "relation = 'agui.journal'::regclass") != "0";
         }));
         store_->release(held);
-        // The release does what it must wait with; nothing tells that it has not done it.
+        // The release completes its waiting work, but nothing reports that it has not.
         const auto until = std::chrono::steady_clock::now() + 300ms;
         while (std::chrono::steady_clock::now() < until) {
             EXPECT_EQ(sql("SELECT gateway <> 0 FROM agui.leases"), "t")
@@ -361,10 +361,11 @@ TEST_F(PostgresJournal, RowsThatNoRunNeedsAreDeleted) {
     EXPECT_EQ(log_of(*store_, other_run), std::vector<std::string>{"x"});
 }
 
-// A standby that was behind has the run as active, and its rows; its gateway has ended it.
+// A standby that was behind has the run as active, and its rows, although its gateway has ended it.
 TEST_F(PostgresJournal, RowsOfARunThatAFailoverBroughtBackStay) {
     postgres_settings given = settings();
-    given.lease = 6s; // Renewed each third of it: then the gateway hears of the failover.
+    // The lease is renewed each third of that, and then the gateway notices the failover.
+    given.lease = 6s;
     store_ = std::make_unique<postgres_store>(
         given, pg_logs::settings{.longest_in_journal = 1h, .between_sweeps = 1ms}
     );
@@ -430,7 +431,7 @@ TEST_F(PostgresJournal, ARunThatWasTakenOverKeepsNoRowsOfTheJournal) {
     const std::int64_t run = begin(*store_, thread_1, "run_1", held);
     const std::int64_t other_run = begin(*store_, thread_2, "run_2", other_held);
     say(run, 1, {"a"}, held);
-    // As if a failover had lost the lease, and another gateway had taken the run over.
+    // Simulates a failover that lost the lease, after which another gateway took over the run.
     sql("DELETE FROM agui.leases WHERE run_id = 'run_1'; "
         "UPDATE agui.runs SET journal_writer = 0 WHERE run_id = 'run_1'");
     EXPECT_EQ(

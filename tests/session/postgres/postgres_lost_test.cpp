@@ -1,4 +1,5 @@
-// What is not known, or lost, of a log: what readers were shown is there nevertheless.
+// Logs whose last entries are lost or of unknown outcome: the entries that readers were shown are
+// there.
 #include "session/postgres/pg_logs.hpp"
 #include "tests/session/postgres/proxied_stores.hpp"
 
@@ -20,8 +21,8 @@ const thread_key thread_1 = key_of("thread_1");
 
 class PostgresLost : public test::proxied_stores {};
 
-// A commit takes entries with it, and nobody can say whether it has taken effect: what is appended
-// meanwhile must not be joined to them.
+// A commit takes entries with it, and its outcome is unknown. Entries that are appended meanwhile
+// must not be joined with them.
 TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     postgres_settings given = settings_through_proxy();
     given.store_wait = 1500ms;
@@ -32,7 +33,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
     std::thread meanwhile;
     {
-        // The writer waits with the first entry, so that the commit takes the others.
+        // The writer waits with the first entry, so the commit takes the others.
         test::sql_session blocker(database_->url());
         blocker("BEGIN; LOCK TABLE agui.journal IN SHARE MODE");
         store->append_log(slice_of(number, 1, {"1"}), observer, held);
@@ -41,8 +42,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
         }));
         store->append_log(slice_of(number, 2, {"2", "3"}), observer, held);
         meanwhile = std::thread([&] {
-            std::this_thread::sleep_for(300ms
-            ); // The commit is sent meanwhile; it waits for the entries.
+            std::this_thread::sleep_for(300ms); // The commit is sent meanwhile.
             blocker("COMMIT");
             EXPECT_TRUE(happens([&] { return proxy_->cuts() == 1; }));
             store->append_log(slice_of(number, 4, {"4"}), observer, held);
@@ -74,7 +74,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     );
 }
 
-// The end of a run tries once more what may have been stored.
+// The end of a run tries to store the entries of unknown outcome again.
 TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
     postgres_settings given = settings_through_proxy();
     given.store_wait = 500ms;
@@ -110,7 +110,7 @@ TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
     EXPECT_EQ(events[1].type, "run.finished");
 }
 
-// A refusal that has nothing to do with one of the runs is not tried again for each of them.
+// A refusal that is not about one of the runs is not retried for each run.
 TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
     const auto store = open();
     std::vector<std::int64_t> numbers;
@@ -119,7 +119,7 @@ TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
         numbers.push_back(begin(*store, thread_1, "run_" + std::to_string(i), nullptr));
         observers.push_back(std::make_shared<recording_observer>());
     }
-    // Counts, whatever becomes of the transaction.
+    // A sequence counts, whether the transaction commits or not.
     sql("CREATE SEQUENCE agui.tries; "
         "CREATE FUNCTION agui.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "PERFORM nextval('agui.tries'); RAISE 'not now' USING ERRCODE = '57014'; END $$; "
@@ -142,7 +142,8 @@ TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
     EXPECT_EQ(sql("SELECT last_value FROM agui.tries"), "2") << "one for each batch";
 }
 
-// A batch is refused under a number that the gateway has lost; it has got another one meanwhile.
+// A batch is refused under a number that the gateway has lost. Meanwhile the gateway has got
+// another number.
 TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
     postgres_settings given = settings();
     given.lease = 3000ms;
@@ -166,7 +167,7 @@ TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
     EXPECT_EQ(store->unavailable(), "");
 }
 
-// As with durability::relaxed, or a standby that was behind.
+// This happens with durability::relaxed, and after a failover to a standby that was behind.
 TEST_F(PostgresLost, ALogEndsWhereTheServerHasLostEntriesThatItHadAcknowledged) {
     const auto store = open();
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
@@ -195,7 +196,7 @@ TEST_F(PostgresLost, ALogEndsWhereTheServerHasLostEntriesThatItHadAcknowledged) 
     EXPECT_EQ(get(store->read_log(healthy, 0, 10)).size(), 4U);
 }
 
-// A standby that was behind has not even their records.
+// A standby that was behind does not even have their records.
 TEST_F(PostgresLost, RunsThatTheServerDoesNotKnowAcceptNoEntries) {
     const auto store = open();
     const std::int64_t lost = begin(*store, thread_1, "run_1", nullptr);
@@ -223,7 +224,7 @@ TEST_F(PostgresLost, NoCommitLeavesAGapInALog) {
     const auto observer = std::make_shared<recording_observer>();
     store->append_log(slice_of(number, 1, {"1"}), observer, nullptr);
     ASSERT_TRUE(observer->wait_durable(1));
-    // As a crash does that takes the transaction.
+    // Simulates a crash that loses the transaction.
     sql("DELETE FROM agui.log_rows; UPDATE agui.runs SET last_sequence = 0");
 
     EXPECT_EQ(

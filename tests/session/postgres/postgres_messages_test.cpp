@@ -1,4 +1,4 @@
-// The messages of long threads, which a gateway keeps.
+// The messages of long threads that a gateway keeps in memory.
 #include "tests/session/postgres/postgres_stores.hpp"
 
 #include <string>
@@ -24,7 +24,7 @@ const thread_key thread_1 = key_of("thread_1");
 
 class PostgresMessages : public test::postgres_stores {};
 
-// A server that took over may have other messages than those that were read from the first one.
+// A server that took over may have other messages than those that were read from the former one.
 TEST_F(PostgresMessages, AKeptThreadThatEndsInAnotherMessageIsReadAgain) {
     const auto store = open();
     begin(*store, thread_1, "run_1", nullptr, long_thread());

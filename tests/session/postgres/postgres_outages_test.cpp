@@ -1,4 +1,4 @@
-// Servers that answer what no server should, or nothing at all.
+// Servers that give answers that no server should give, or none at all.
 #include "tests/session/postgres/proxied_stores.hpp"
 
 #include <chrono>
@@ -23,7 +23,7 @@ constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
 
 class PostgresOutages : public test::proxied_stores {
 protected:
-    /// The next `count` rows for `table` that fit `condition` are refused.
+    /// The server refuses the next `count` rows for `table` that fit `condition`.
     void refuse(
         const std::string& table, const std::string& condition, const std::string& state, int count
     ) {
@@ -37,7 +37,7 @@ protected:
     int refused() { return std::stoi(sql("SELECT last_value FROM public.refused")); }
 };
 
-// The question about a commit, as a standby or a busy server answers it.
+// The query about a commit, as a standby or a busy server answers it.
 class PostgresOutcomes : public PostgresOutages,
                          public ::testing::WithParamInterface<const char*> {};
 
@@ -74,7 +74,7 @@ TEST_F(PostgresOutages, ACommitOfWhichNothingIsKnownIsNotRepeated) {
     EXPECT_EQ(get(store->queued(thread_1)).size(), 1U);
 }
 
-// What a standby says until it is promoted, and a server whose disk is full until there is room.
+// Errors of a standby before its promotion, and of a server whose disk is full for a while.
 class PostgresUnready : public PostgresOutages,
                         public ::testing::WithParamInterface<const char*> {};
 
@@ -113,10 +113,10 @@ TEST_F(PostgresOutages, ACallContinuesOnANewConnectionWhenItsOwnIsSilent) {
 
 TEST_F(PostgresOutages, ALeaseIsRenewedOnANewConnectionWhenTheOldOnesAreSilent) {
     postgres_settings given = settings_through_proxy();
-    given.lease = 6s; // Relied on for 4 s, renewed each 2 s.
+    given.lease = 6s; // It is relied on for 4 s and renewed each 2 s.
     const auto store = make_postgres_store(given);
     const lease_ptr held = get(store->acquire(thread_1, "run_1"));
-    std::this_thread::sleep_for(500ms); // Nothing else of the start waits for an answer then.
+    std::this_thread::sleep_for(500ms); // By now, no other query of the start waits for an answer.
     proxy_->fall_silent();
 
     const auto end = std::chrono::steady_clock::now() + 7s;

@@ -1,4 +1,4 @@
-// Several processes on one database: who holds a thread, who is fenced, who takes over.
+// Several processes on one database: holders of threads, fences and takeovers.
 #include "tests/session/postgres/postgres_stores.hpp"
 #include "tests/support/patience.hpp"
 
@@ -36,7 +36,7 @@ protected:
         }
     }
 
-    /// As if it had not renewed its leases for too long.
+    /// Expires the first gateway's leases, as if it had not renewed them.
     void expire_first() {
         sql("UPDATE agui.gateways SET expires = now() - interval '1 s' WHERE id = " + first_number_
         );
@@ -81,7 +81,7 @@ TEST_F(PostgresPeers, OthersAreThoseThatRenewTheirLeases) {
     EXPECT_FALSE(get(second_->find_gateway(first)));
 }
 
-// Its new number has the address of the old one.
+// Its new number has the same address.
 TEST_F(PostgresPeers, AnAddressIsKnownUnderTheNextNumberToo) {
     done(first_->announce("http://10.0.0.1:8080", "secret 1"));
     const std::int64_t before = first_->gateway_number();
@@ -206,7 +206,7 @@ TEST_F(PostgresPeers, ACommitThatReleasesFreesTheThreadForAllAtOnce) {
     EXPECT_FALSE(held->is_lost());
 }
 
-// Looking for lost runs takes no thread from under a run that is just ending.
+// The search for lost runs must not take a thread from a run that is just ending.
 TEST_F(PostgresPeers, ARunThatEndsIsNobodysOrphan) {
     std::atomic<bool> is_over{false};
     std::atomic<int> claimed{0};
@@ -295,7 +295,7 @@ TEST_F(PostgresPeers, OneThatDoesNotRenewLosesItsThreads) {
     EXPECT_EQ(get(second_->load(thread_1))->nodes.size(), 1U);
     EXPECT_TRUE(get(second_->read_log(number, 0, 10)).empty());
     EXPECT_TRUE(taken->is_held());
-    // It goes on under another number.
+    // It continues under another number.
     EXPECT_TRUE(acquire_soon(*first_, key_of("thread_2"), "run_1")->is_held());
     EXPECT_EQ(failure_of(first_->acquire(thread_1, "run_4")), errc::thread_busy);
 }
@@ -353,7 +353,7 @@ TEST_F(PostgresPeers, ALeaseEndsByItselfWhenItCannotBeRenewed) {
 
 TEST_F(PostgresPeers, LeasesThatAreRenewedLast) {
     postgres_settings brief = settings();
-    brief.lease = std::chrono::milliseconds(9000); // A busy machine has 3 s for each renewal.
+    brief.lease = std::chrono::milliseconds(9000); // Even a busy machine has 3 s for each renewal.
     const auto third = make_postgres_store(brief);
     const lease_ptr held = get(third->acquire(thread_1, "run_1"));
     const auto expires = [&, number = new_gateway()] {
@@ -449,13 +449,13 @@ protected:
         PostgresPeers::SetUp();
         if (database_) {
             postgres_settings given = settings();
-            given.lease = std::chrono::seconds(6); // Renewed each third of it.
+            given.lease = std::chrono::seconds(6); // The leases are renewed each third of that.
             store_ = make_postgres_store(given);
             EXPECT_TRUE(get(store_->claim_orphans(10)).empty());
         }
     }
 
-    /// As if a standby had taken the server's place: its timeline is another one.
+    /// Simulates that a standby took the server's place, by changing the timeline.
     void fail_over() {
         sql("CREATE OR REPLACE FUNCTION agui.timeline() RETURNS bigint LANGUAGE sql AS "
             "'SELECT 1000::bigint'");
@@ -487,7 +487,7 @@ TEST_F(PostgresFailover, ARunWhoseEndTheStandbyLackedIsFoundAlthoughItsGatewayLi
     EXPECT_EQ(get(store_->orphans(claimed[0])).size(), 1U);
 }
 
-// Clients may have seen more of it, with the numbers that its end will have.
+// Clients may have seen more of the run, with numbers that its end will have.
 TEST_F(PostgresFailover, TheStoreRemembersHowMuchOfALostRunIsCertain) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*store_, thread_1, "run_1", held);
@@ -506,7 +506,7 @@ TEST_F(PostgresFailover, TheStoreRemembersHowMuchOfALostRunIsCertain) {
     done(store_->commit(thread_1, end, slice_of(number, 3, {"end"}), {again, true}));
     EXPECT_EQ(get(store_->find_run(thread_1, "run_1"))->sound_until, 2U);
 
-    // A later failover, to a server that had even more of it.
+    // Simulates a later failover to a server that has even more of the log.
     sql("UPDATE agui.runs SET status = 'active'");
     const lease_ptr last = get(store_->acquire(thread_1, "run_3"));
     end.run->sound_until = get(store_->orphans(last)).at(0).run.sound_until;
@@ -514,7 +514,7 @@ TEST_F(PostgresFailover, TheStoreRemembersHowMuchOfALostRunIsCertain) {
     EXPECT_EQ(get(store_->find_run(thread_1, "run_1"))->sound_until, 2U);
 }
 
-// The standby may have had as many other changes of it.
+// The standby may have had as many other changes of the thread.
 TEST_F(PostgresFailover, AThreadThatWasReadBeforeItHasAnotherVersion) {
     const lease_ptr first = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*store_, thread_1, "run_1", first, user_turn("m_1", "Hi"));
@@ -531,7 +531,7 @@ TEST_F(PostgresFailover, AThreadThatWasReadBeforeItHasAnotherVersion) {
     EXPECT_EQ(
         failure_of(store_->begin(thread_1, run_of("run_2"), next, before, held)), errc::conflict
     );
-    EXPECT_EQ( // One that does not begin with a call of begin_run().
+    EXPECT_EQ( // This transaction does not begin with a call of begin_run().
         failure_of(store_->begin(thread_1, run_of("run_2"), next, before)), errc::conflict
     );
     const std::uint64_t now = get(store_->look_up(thread_1, "run_2")).thread.value().version;
@@ -603,7 +603,7 @@ TEST_F(PostgresPeers, OneThatIsClosedLeavesNothingBehind) {
     EXPECT_EQ(failure_of(first_->load(thread_1)), errc::store_unavailable);
 }
 
-// --- stops for those that cannot be asked
+// --- stops for gateways that cannot be asked
 
 class PostgresStops : public PostgresPeers {
 protected:

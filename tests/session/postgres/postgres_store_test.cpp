@@ -1,4 +1,4 @@
-// What is particular to the store in PostgreSQL: its schema, the rows of its logs, its secrets.
+// Details of the store in PostgreSQL: its schema, the rows of its logs, its secrets.
 #include "session/postgres/pg_schema.hpp"
 #include "session/postgres/pg_target.hpp"
 #include "tests/session/postgres/postgres_stores.hpp"
@@ -379,7 +379,7 @@ TEST_F(PostgresStore, ACommitIncludesEarlierEntries) {
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
     const auto observer = std::make_shared<recording_observer>();
     {
-        // The writer waits for the table, so that more than one batch gathers.
+        // The writer waits for the table, so that more than one batch collects.
         test::sql_session blocker(database_->url());
         blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
         for (std::uint64_t i = 1; i <= 20; ++i) {
@@ -421,7 +421,7 @@ TEST_F(PostgresStore, JoinsTheRowsOfARunThatHasEnded) {
         log_slice slice = slice_of(number, i, {std::to_string(i) + much});
         slice.variants.emplace_back(0, "variant " + std::to_string(i));
         store->append_log(slice, observer, nullptr);
-        ASSERT_TRUE(observer->wait_durable(i)); // So each has a row.
+        ASSERT_TRUE(observer->wait_durable(i)); // Each entry has its own row.
         frames.push_back(std::to_string(i) + much);
     }
     const auto rows = [&] {
@@ -486,7 +486,7 @@ TEST_F(PostgresStore, TheLogOfAnActiveRunThatHasLostAllItsRowsIsGone) {
     EXPECT_TRUE(get(store->read_log(silent, 0, 10)).empty()) << "it has said nothing";
 }
 
-// As of a page that the disk has damaged.
+// The server reports the same for a page that the disk has damaged.
 TEST_F(PostgresStore, ALogThatTheServerCannotReadIsGone) {
     const auto store = open();
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
@@ -524,7 +524,7 @@ TEST_F(PostgresStore, DropsWholeDaysAndSingleRuns) {
     const auto store = open();
     const std::int64_t old = begin(*store, thread_1, "run_1", nullptr);
     done(store->commit(thread_1, end_of(old, "run_1", 1), slice_of(old, 1, {"end"})));
-    // As if it had begun on the first two of all days.
+    // Moves the run to the first two of all days.
     sql("SELECT agui.make_log_partitions(0, 1); "
         "UPDATE agui.log_rows SET run = 7 WHERE run = " +
         std::to_string(old) +

@@ -47,7 +47,7 @@ protected:
         const result<void> outcome = run(std::move(call));
         EXPECT_TRUE(outcome.has_value()) << (outcome ? "" : outcome.error().detail);
     }
-    /// errc::internal: it has not failed.
+    /// Returns errc::internal if there is no failure.
     template <class T>
     errc failure_of(boost::asio::awaitable<result<T>> call) {
         const result<T> outcome = run(std::move(call));
@@ -69,7 +69,8 @@ protected:
         end.run->last_sequence = last;
         return end;
     }
-    /// What another process sees of a release, or a store of its new number, comes a moment later.
+    /// Acquires a lease soon: other processes see a release, or a store its new number, a moment
+    /// later.
     session::lease_ptr
     acquire_soon(session::store& on, const session::thread_key& key, const std::string& run_id) {
         const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -83,7 +84,7 @@ protected:
             }
         }
     }
-    /// Waits for what comes by itself, 20 s at most.
+    /// Waits up to 20 s until the condition is true.
     template <class Condition>
     static bool happens(Condition is_true) {
         const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -113,7 +114,7 @@ private:
     std::string known_gateways_;
 };
 
-/// Waits, for 20 s at most, until what others do has happened.
+/// Waits up to 20 s until the condition is true.
 class awaited {
 public:
     void set(std::function<void()> change) {
@@ -131,7 +132,7 @@ private:
     std::condition_variable changed_;
 };
 
-/// What other processes want.
+/// Records the requests of other processes.
 class recording_peer final : public session::peer_handler {
 public:
     void on_stop_request(const session::stop_request& request) noexcept override {
@@ -142,8 +143,8 @@ public:
     }
 
     awaited told;
-    std::vector<session::stop_request> stops; ///< During a call of told.wait().
-    std::vector<std::string> read;            ///< The same.
+    std::vector<session::stop_request> stops; ///< Guarded as in told.wait().
+    std::vector<std::string> read;            ///< Guarded in the same way.
 };
 
 } // namespace agui::test

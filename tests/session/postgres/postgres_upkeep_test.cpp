@@ -1,4 +1,4 @@
-// Logs that are dropped by days, and what that must not hold up.
+// Logs are dropped by days, which must not block other calls.
 #include "tests/session/postgres/postgres_stores.hpp"
 
 #include <chrono>
@@ -28,7 +28,7 @@ protected:
     }
     void TearDown() override { store_.reset(); }
 
-    /// A run as if it had begun on that day since 1970, and ended then.
+    /// Stores a run that began on that day since 1970 and ended then.
     std::int64_t ended_run(std::int64_t day, std::int64_t ended_at) {
         const std::string run_id = "run_" + std::to_string(++count_);
         const std::int64_t now = begin(*store_, thread_1, run_id, nullptr);
@@ -37,7 +37,7 @@ protected:
         end.run->ended_at = ended_at;
         done(store_->commit(thread_1, end, slice_of(now, 1, {"end"})));
         const std::string change = " = " + std::to_string(number) + " WHERE ";
-        // At once: the store may be counting what this run takes.
+        // In one statement, because the store may be counting the run's bytes.
         sql("UPDATE agui.log_rows SET run" + change + "run = " + std::to_string(now) +
             "; UPDATE agui.runs SET number" + change + "number = " + std::to_string(now));
         return number;
@@ -56,7 +56,7 @@ protected:
 
 TEST_F(PostgresUpkeep, LogsWaitForTheEndOfTheirDay) {
     const std::int64_t early = ended_run(1, a_day + 1000);
-    const std::int64_t late = ended_run(1, 2 * a_day + 1000); // After midnight.
+    const std::int64_t late = ended_run(1, 2 * a_day + 1000); // The run ended after midnight.
 
     drop(a_day + a_day / 2);
     EXPECT_TRUE(is_kept(early));
@@ -104,7 +104,7 @@ TEST_F(PostgresUpkeep, ALongReaderHoldsUpNothingElse) {
 
 class PostgresJoining : public PostgresUpkeep {
 protected:
-    /// Runs that have ended and whose rows nobody has joined, of six entries each.
+    /// Stores ended runs of six entries each, whose rows have not been joined.
     void leave_ended_runs(int count) {
         store_.reset();
         sql("INSERT INTO agui.runs SELECT agui.next_run_number(), 1, convert_to('run_' || i, "

@@ -11,7 +11,7 @@
 
 namespace agui::test {
 
-/// Stores on one database, of which some reach the server through a proxy.
+/// Stores on one database, some of which reach the server through a proxy.
 class proxied_stores : public postgres_stores {
 protected:
     void SetUp() override {
@@ -30,7 +30,7 @@ protected:
         session::postgres_settings through = settings();
         through.url = "postgresql:///" + database_->name() + "?host=" + proxy_->folder() +
                       "&port=5432&user=" + sql("SELECT current_user");
-        through.prepared = false; // So that COMMIT is seen as text.
+        through.prepared = false; // This way COMMIT is sent as text.
         through.pool = 2;
         return through;
     }

@@ -15,7 +15,7 @@ struct shim_file {
     sqlite3_file* real; // Follows this object in the memory that SQLite gave.
 };
 
-// SQLite's interface hands the base out; every file of this VFS is a shim_file.
+// SQLite passes the base; every file of this VFS is a shim_file.
 shim_file& shim(sqlite3_file* file) { return *reinterpret_cast<shim_file*>(file); }
 
 sqlite3_file* real(sqlite3_file* file) { return shim(file).real; }
@@ -41,8 +41,7 @@ int truncate(sqlite3_file* file, sqlite3_int64 size) {
     return real(file)->pMethods->xTruncate(real(file), size);
 }
 
-// Only the power can tell whether a sync was done, and it stays on: failing or not, it costs no
-// time.
+// Does not sync: the effect would show only after a power cut, and the test machine stays on.
 int sync(sqlite3_file* file, int) {
     return shim(file).state->next_fails() ? SQLITE_IOERR_FSYNC : SQLITE_OK;
 }
@@ -71,7 +70,7 @@ int characteristics(sqlite3_file* file) {
     return real(file)->pMethods->xDeviceCharacteristics(real(file));
 }
 
-// Version 1: without shared memory, which a connection in exclusive mode does not need.
+// Version 1 has no shared memory, which a connection in exclusive mode does not need.
 const sqlite3_io_methods shim_methods = [] {
     sqlite3_io_methods methods{};
     methods.iVersion = 1;
@@ -105,7 +104,7 @@ struct failing_vfs::registration {
         opened->state = &self.state;
         opened->real = reinterpret_cast<sqlite3_file*>(opened + 1);
         const int code = self.real->xOpen(self.real, name, opened->real, flags, out);
-        // Without methods SQLite does not close what could not be opened.
+        // SQLite does not close a file without methods, such as one that could not be opened.
         opened->base.pMethods = code == SQLITE_OK ? &shim_methods : nullptr;
         return code;
     }

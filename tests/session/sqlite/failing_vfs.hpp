@@ -5,8 +5,8 @@
 
 namespace agui::test {
 
-/// Stands between SQLite and the file system while it lives: every connection opened meanwhile goes
-/// through it. Writes, truncations and syncs are counted, and can be made to fail; a write that
+/// A layer between SQLite and the file system. While it exists, every connection that is opened
+/// uses it. Counts writes, truncations and syncs, and makes them fail on request. A write that
 /// fails has written half of its bytes.
 class failing_vfs {
 public:
@@ -17,15 +17,15 @@ public:
 
     enum class failure { once, from_then_on };
 
-    /// The n-th operation from now on fails, counted from 1.
+    /// Makes the n-th operation from now on fail, counted from 1.
     void fail_at(int n, failure how);
-    /// Everything works again.
+    /// Lets all operations succeed again.
     void heal();
-    /// True if an operation failed since fail_at.
+    /// Returns true if an operation failed since fail_at().
     [[nodiscard]] bool has_failed() const;
 
     struct state {
-        std::atomic<int> countdown = 0; ///< 0: nothing fails.
+        std::atomic<int> countdown = 0; ///< 0 if nothing fails.
         std::atomic<bool> goes_on = false;
         std::atomic<bool> has_failed = false;
 

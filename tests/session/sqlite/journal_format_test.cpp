@@ -1,4 +1,4 @@
-// The bytes of a journal: any damage is noticed, and costs no more than it must.
+// The bytes of a journal. Any damage is noticed, and costs no more records than it must.
 #include "session/sqlite/journal_format.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ protected:
     }
 
     [[nodiscard]] std::vector<std::string> items() const { return read(file_ + zeros()); }
-    /// What is allocated and was not written.
+    /// Space that was allocated and not written.
     static std::string zeros() { return std::string(10'000, '\0'); }
 
     std::string file_ = journal_head(identity, file_number);
@@ -85,7 +85,7 @@ TEST_F(JournalFormat, IsKnownByStoreFileAndPlace) {
     for (const journal_item& item : read_journal(file_, identity, file_number + 1)) {
         EXPECT_FALSE(item.is_sound);
     }
-    // A record of this file at another place of it, as a block that a disk has mixed up.
+    // Copies a record to another place of its file, like a block that a disk has mixed up.
     std::string moved = file_;
     moved.replace(places_[1], before_.bytes, file_.substr(places_[4], before_.bytes));
     const std::vector<std::string> found = read(moved);
@@ -116,7 +116,7 @@ TEST_F(JournalFormat, AnyDamagedBitCostsTheRunThatItBelongsToAndNoOther) {
             std::vector<std::string> expected = whole;
             expected[record] = std::string(1, runs[record]) + " lost";
             if (record + 1 == places_.size() && found != expected) {
-                expected[record] = "0 lost"; // Nothing after it says whose it was.
+                expected[record] = "0 lost"; // No later record names its run.
             }
             ASSERT_EQ(found, expected);
         }
@@ -126,8 +126,8 @@ TEST_F(JournalFormat, AnyDamagedBitCostsTheRunThatItBelongsToAndNoOther) {
 TEST_F(JournalFormat, AnUnfinishedWriteIsNotThere) {
     add_some();
     const std::size_t last = places_[4];
-    // A process that is killed leaves whole pages: here the last record begins before the end of
-    // one and goes on after it.
+    // A killed process leaves whole pages. Here the last record begins before the end of a page and
+    // continues after it.
     const std::size_t page = 4096;
     std::string filled = file_.substr(0, last);
     file_ = filled;

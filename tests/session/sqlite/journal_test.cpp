@@ -1,4 +1,4 @@
-// The journal's files: in order, bounded, and usable again after they could not be written.
+// The journal's files are in order and bounded, and are usable again after failed writes.
 #include "session/base/failpoint.hpp"
 #include "session/sqlite/journal.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -22,7 +22,7 @@
 namespace agui::session {
 namespace {
 
-// No file of this process can grow beyond `bytes` while this exists: as on a full disk.
+// While this object exists, no file of this process can grow beyond `bytes`, as on a full disk.
 class file_limit {
 public:
     explicit file_limit(::rlim_t bytes) {
@@ -68,7 +68,7 @@ protected:
         return {std::istreambuf_iterator<char>(file), {}};
     }
 
-    /// The first sequences of the sound records of all files.
+    /// The first sequences of the intact records of all files.
     [[nodiscard]] std::vector<std::uint64_t> sequences() const {
         std::vector<std::uint64_t> found;
         for (const std::uint64_t number : journal::files_of(path())) {
@@ -235,7 +235,7 @@ TEST_F(Journal, ASyncThatFailedIsNotMadeUpForByTheNext) {
     EXPECT_EQ(subject.append(slice(2, "b")), 2U);
     EXPECT_THROW(subject.sync(), std::system_error) << "the first record may be lost";
 
-    subject.remove_before(2); // Nobody needs it any more.
+    subject.remove_before(2); // No run needs the file any more.
 
     EXPECT_NO_THROW(subject.sync());
 }

@@ -1,4 +1,4 @@
-// What active runs have said, in memory and in the journal, until rows hold it.
+// The entries of active runs, in memory and in the journal, until rows hold them.
 #include "session/sqlite/live_logs.hpp"
 #include "tests/session/store/store_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -39,7 +39,7 @@ protected:
         return frames_of(entries);
     }
 
-    /// What a process that is killed now leaves of a run.
+    /// The entries of a run that a process would leave if it were killed now.
     strings left_of(std::int64_t run) {
         strings frames;
         entry_chain chain;
@@ -193,7 +193,7 @@ TEST_F(LiveLogs, TheLogContinuesAfterACommitOfEntries) {
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 1, {"a"}), outcome::written);
     (void)subject_.gather(1);
-    subject_.put_in_rows(1, 5); // Four more came with the transaction.
+    subject_.put_in_rows(1, 5); // Four more entries came with the transaction.
     EXPECT_EQ(append(1, 2, {"b"}), outcome::refused);
     EXPECT_EQ(append(1, 6, {"f"}), outcome::written);
 }

@@ -1,5 +1,6 @@
-// What a power cut, or a killed process, may leave of the files: whatever it is, the store opens
-// and shows nothing that was never said. With AGUI_POWER_CUTS=N the test records N histories.
+// The files after a power cut, or after a process was killed. In whatever state they are, the store
+// opens and shows nothing that was never stored. With AGUI_POWER_CUTS=N the test records N
+// histories.
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
 #include <cstdlib>
@@ -34,13 +35,13 @@ void write_file(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// What was said, by run number and by thread.
+// Everything that was stored, by run number and by thread.
 struct truth {
     std::map<std::int64_t, std::vector<std::string>> logs;
     std::map<int, std::vector<std::string>> messages;
 };
 
-// How much of it was acknowledged when the files had these sizes.
+// How much was acknowledged when the files had these sizes.
 struct moment {
     std::size_t wal = 0;
     std::size_t journal = 0;
@@ -50,7 +51,7 @@ struct moment {
 
 class PowerCut : public SqliteStore {
 protected:
-    // A process that talks in several threads at once.
+    // A process that writes in several threads at once.
     void record(unsigned seed) {
         said_ = {};
         ended_.clear();
@@ -150,9 +151,9 @@ protected:
         moments_.push_back(std::move(now));
     }
 
-    // The store as those bytes make it, checked against what was said. `kept`: it must have all of
-    // that; null: any part may be missing, and be said to be. `has_tables`: what is in the tables,
-    // such as all of a run that has ended, must be there.
+    // Opens the store with those bytes and compares it with what was stored. It must have all of
+    // `kept`; if `kept` is null, any part may be missing and reported as such. With `has_tables`,
+    // the contents of the tables, such as all of an ended run, must be there.
     void check(
         const std::string& wal, const std::string& journal, const moment* kept,
         bool has_tables = false
@@ -193,7 +194,7 @@ protected:
                 ASSERT_GE(count, kept->entries.at(number));
             }
         }
-        // It goes on, with logs of its own.
+        // The store continues, with new logs.
         const std::int64_t next = begin(*cut, key_of("another"), "run_1");
         cut->append_log(slice_of(next, 1, {"new"}), nullptr);
         ASSERT_EQ(test::frames_of(get(cut->read_log(next, 0, 9))), std::vector<std::string>{"new"});
@@ -201,7 +202,7 @@ protected:
 
     static std::string without_rest(const std::string& bytes, std::size_t size) {
         std::string cut = bytes.substr(0, size);
-        cut.resize(bytes.size(), '\0'); // It was allocated.
+        cut.resize(bytes.size(), '\0'); // The space was allocated.
         return cut;
     }
 
@@ -216,13 +217,14 @@ protected:
         const auto any = [&random](std::size_t below) {
             return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);
         };
-        // Any prefix of the writes: whatever was acknowledged by then is there.
+        // Any prefix of the writes is on the disk. Everything that was acknowledged by then must be
+        // there.
         for (int i = 0; i < 8; ++i) {
             const moment& at = moments_[any(moments_.size())];
             SCOPED_TRACE("prefix of " + std::to_string(at.wal) + "+" + std::to_string(at.journal));
             check(wal_.substr(0, at.wal), without_rest(journal_, at.journal), &at);
         }
-        // Different parts of the two files reached the disk, the last one as far as a page.
+        // Different parts of the two files are on the disk, the last part up to a page.
         for (int i = 0; i < 8; ++i) {
             const std::size_t wal = any(wal_.size() / page_bytes + 1) * page_bytes;
             const std::size_t journal = any(moments_.back().journal / page_bytes + 2) * page_bytes;

@@ -1,4 +1,4 @@
-// How the SQLite store bounds failed attempts, and what becomes of those that it cannot write.
+// Failed attempts in the SQLite store: their bounds, and attempts that it cannot write.
 #include "session/base/failpoint.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
@@ -28,9 +28,9 @@ protected:
         return attempt;
     }
 
-    // The number that the query finds among the attempts that were kept before.
+    // The number that the query finds among attempts that were kept before.
     std::int64_t find(store& subject, const std::string& what) {
-        (void)get(subject.latest_run(thread_1)); // Comes after them.
+        (void)get(subject.latest_run(thread_1)); // This call ends after the attempts were written.
         copy_files("copy.db");
         return database(path("copy.db")).integer("SELECT " + what + " FROM failed_attempts");
     }
@@ -70,7 +70,7 @@ TEST_F(SqliteAttempts, OnesThatCannotBeWrittenAreWarnings) {
             }
         });
         subject->keep_attempt(attempt_of(number, 1));
-        (void)get(subject->latest_run(thread_1)); // After it.
+        (void)get(subject->latest_run(thread_1)); // This call ends after that write.
     }
 
     EXPECT_EQ(warnings(), 1U);

@@ -1,4 +1,4 @@
-// File systems that fail, at every single write and sync.
+// File systems in which each write and each sync fails once.
 #include "session/base/failpoint.hpp"
 #include "tests/session/sqlite/failing_vfs.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
@@ -16,7 +16,7 @@ using test::slice_of;
 using test::SqliteStore;
 using test::thread_1;
 
-// What was promised to the caller while the file system failed.
+// The promises to the caller while the file system failed.
 struct promises {
     std::int64_t run_number = 0;
     std::vector<std::string> committed; ///< Types of journal entries.
@@ -24,7 +24,7 @@ struct promises {
     bool all_kept = true;
 };
 
-// Most of it is shared with the one before, as of a token.
+// Shares most of its text with the event before it, as tokens do.
 std::string frame_of(std::uint64_t sequence) {
     return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"" + std::to_string(sequence * 7919) +
            "\"}";
@@ -58,7 +58,8 @@ protected:
                 made.all_kept = false;
             }
         }
-        // What a read finds is told first, and kept then: by now it is.
+        // The store answers a read before it keeps the result. After this further read, the result
+        // is kept.
         EXPECT_FALSE(get(subject.load(key_of("unknown"))));
         made.durable = observer->durable();
         made.all_kept = made.all_kept && made.durable == turns;
@@ -84,8 +85,8 @@ protected:
         }
     }
 
-    /// Runs the work once for each operation on the files that it needs, with that one failing; the
-    /// number of them.
+    /// Runs the work once for each operation on its files, and lets that operation fail. Returns
+    /// the number of operations.
     int fail_each_operation(failing_vfs::failure how, bool expect_all_kept) {
         for (int n = 1;; ++n) {
             SCOPED_TRACE("operation " + std::to_string(n));
@@ -106,7 +107,7 @@ protected:
                 // The store is usable as soon as the files are.
                 EXPECT_TRUE(run(subject->begin(key_of("after"), run_of("run_1"), {})).has_value());
                 expect_kept(*subject, made);
-                // Nothing that happens while it is closed may undo what was promised.
+                // A failure while the store is closed must not undo a promise.
                 files.fail_at(1, failing_vfs::failure::from_then_on);
             }
             files.heal();
@@ -164,7 +165,7 @@ TEST_F(SqliteStoreFailure, TheStoreIsUnavailableUntilATryAtWritingSucceeds) {
 
     for (int i = 0; i < 2; ++i) {
         EXPECT_EQ(subject->unavailable(), "the store is not writable");
-        (void)get(subject->load(thread_1)); // After the try.
+        (void)get(subject->load(thread_1)); // This call ends after the failed try.
     }
     files.heal();
     (void)subject->unavailable();
@@ -174,7 +175,7 @@ TEST_F(SqliteStoreFailure, TheStoreIsUnavailableUntilATryAtWritingSucceeds) {
 
 #ifdef AGUI_FAILPOINTS
 
-// On a full disk the tables' file may have room in itself, while the journal has none.
+// On a full disk, the tables' file may have free pages while the journal has no space.
 TEST_F(SqliteStoreFailure, TheStoreIsUnavailableWhileTheJournalCannotBeWritten) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");

@@ -30,13 +30,13 @@ protected:
         return session::make_sqlite_store(settings);
     }
 
-    /// What a killed process leaves: the files as they are while the store is open.
+    /// Copies the files of an open store, as a killed process leaves them.
     void copy_files(std::string_view name) const {
         for (const std::string& old : journal_files(name)) {
             std::filesystem::remove(old);
         }
-        // What leaves the journal in between is in the others. The last file comes first: what is
-        // written in between is then missing at the end.
+        // The last file is copied first, so entries that are written meanwhile are missing at the
+        // end. Entries that leave the journal meanwhile are in the copy of the other files.
         const std::vector<std::string> files = journal_files("store.db");
         for (auto file = files.rbegin(); file != files.rend(); ++file) {
             copy_file(*file, path(name) + file->substr(path().size()));
@@ -83,7 +83,7 @@ protected:
     [[nodiscard]] temporary_folder& folder() noexcept { return folder_; }
     [[nodiscard]] memory_logger& log() noexcept { return log_; }
 
-    /// Of the stores that are opened from now on.
+    /// Applies to stores that are opened from now on.
     void set_journal_file_bytes(std::size_t bytes) noexcept { journal_file_bytes_ = bytes; }
 
 private:

@@ -1,4 +1,5 @@
-// From the journal to rows: durable at once, whatever becomes of process and files.
+// The way from the journal to rows. Entries are durable at once, whatever happens to process and
+// files.
 #include "session/base/failpoint.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
@@ -23,7 +24,7 @@ class SqliteJournal : public SqliteStore {
 protected:
     static std::string frame(std::uint64_t sequence) { return "event " + std::to_string(sequence); }
 
-    /// Entries from `first` on, each durable when append_log returns.
+    /// Appends entries from `first` on, each durable when append_log() returns.
     void append(store& subject, std::int64_t number, std::uint64_t first, std::uint64_t count) {
         const auto observer = std::make_shared<recording_observer>();
         for (std::uint64_t sequence = first; sequence < first + count; ++sequence) {
@@ -52,7 +53,7 @@ protected:
         done(subject.commit(key, change, slice_of(number, last, {frame(last)})));
     }
 
-    /// Lets the store's thread do its upkeep: each call is followed by at most one step.
+    /// Lets the store's thread do its upkeep, of which at most one step follows each call.
     void let_keep_up(store& subject, int steps = 100) {
         for (int i = 0; i < steps; ++i) {
             EXPECT_FALSE(get(subject.load(key_of("unknown"))));
@@ -253,7 +254,7 @@ TEST_F(SqliteJournal, AMissingPartIsAHoleInEachRunThatMayHaveLostSomething) {
     end(*subject, ended, 6, key_of("ended"));
     copy_files("damaged.db");
     {
-        // From the second record of `silent` to the first of `gap`.
+        // Damages the bytes from the second record of `silent` to the first of `gap`.
         std::fstream file(
             journal_files("damaged.db").at(0), std::ios::in | std::ios::out | std::ios::binary
         );
@@ -283,7 +284,7 @@ TEST_F(SqliteJournal, ARunThatHasEndedLosesNothingWithItsRecords) {
     append(*subject, active, 1, 5);
     end(*subject, ended, 6, key_of("ended"));
     copy_files("damaged.db");
-    change_byte(journal_files("damaged.db").at(0), "event 1"); // Of the first.
+    change_byte(journal_files("damaged.db").at(0), "event 1"); // Damages the first one.
 
     const std::unique_ptr<store> after = open("damaged.db");
 
@@ -305,7 +306,7 @@ TEST_F(SqliteJournal, DamagedEntriesThatAreInRowsAreNoLoss) {
     EXPECT_TRUE(log().lines().empty());
 }
 
-// More than is kept in memory, of two runs that take turns, in files that are soon full.
+// More entries than memory keeps, from two runs that take turns, in files that are soon full.
 class SqliteLongLogs : public SqliteJournal {
 protected:
     static constexpr std::uint64_t entries_of_each = 60;
@@ -354,7 +355,8 @@ protected:
     std::int64_t one_ = 0;
     std::int64_t two_ = 0;
     std::int64_t quiet_ = 0;
-    /// A copy of a file that is being written has holes, unlike what a killed process leaves.
+    /// A copy of a file that is being written has holes, unlike the file that a killed process
+    /// leaves.
     std::mutex appending_;
 };
 
@@ -456,7 +458,7 @@ TEST_F(SqliteJournal, BeyondTheirBytesTheLogsThatEndedFirstGo) {
         end.run = run_of("run_1");
         end.run->number = numbers.back();
         end.run->status = i == 9 ? run_status::active : run_status::finished;
-        end.run->ended_at = 1000 - i; // The last one that began ended first.
+        end.run->ended_at = 1000 - i; // The run that began last has ended first.
         end.run->last_sequence = 1;
         done(subject->commit(
             key, end, slice_of(numbers.back(), 1, {std::string(kilobytes_of_each << 10U, 'x')})
@@ -478,7 +480,7 @@ TEST_F(SqliteJournal, BeyondTheirBytesTheLogsThatEndedFirstGo) {
         }
         return found;
     };
-    // Those of runs that are active and those that ended last are left.
+    // Attempts of active runs and of the runs that ended last are left.
     const std::vector<std::int64_t> some = left(*subject);
     EXPECT_TRUE(std::ranges::find(some, numbers[9]) != some.end());
     EXPECT_TRUE(std::ranges::find(some, numbers[0]) != some.end());
@@ -495,7 +497,7 @@ TEST_F(SqliteJournal, BeyondTheirBytesTheLogsThatEndedFirstGo) {
             db.integer("SELECT sum(bytes) FROM run_logs")
         );
     }
-    // What is left counts after a restart as well.
+    // The remaining attempts count after a restart as well.
     subject = open();
     EXPECT_EQ(left(*subject), some);
     done(subject->drop_logs({.ended_since = 0, .max_bytes = 1}));
@@ -580,7 +582,7 @@ TEST_F(SqliteLongLogs, LoseNothingWhenKilledAtAnyStep) {
     EXPECT_TRUE(log().lines().empty());
 }
 
-// A run that goes on while its rows are written, and is asked for twice.
+// A run continues while its rows are written, and is requested twice.
 TEST_F(SqliteJournal, EntriesAppendedWhileRowsAreWrittenAreKept) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");
@@ -595,7 +597,7 @@ TEST_F(SqliteJournal, EntriesAppendedWhileRowsAreWrittenAreKept) {
     {
         int passed = 0;
         const failpoint_hook hook([&](std::string_view place) {
-            // The store's thread is in a transaction; the run's thread would be here meanwhile.
+            // While the store's thread is in a transaction, the run's thread would append here.
             if (place == "store.keep_up" || place == "store.rows_written") {
                 for (int i = 0; i < 14; ++i) {
                     say();

@@ -1,4 +1,4 @@
-// The logs of runs: what continues them, and what is missing.
+// The logs of runs: continued logs, and missing entries.
 #include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
@@ -58,7 +58,7 @@ TEST_F(SqliteLog, ALogWithAPageThatCannotBeReadIsGone) {
         done(subject->commit(thread_1, end, slice_of(number, 1, {std::string(60'000, 'x')})));
     }
     constexpr std::size_t page_bytes = 2048;
-    // Of the pages that hold the rest of the row, one names no next page any more.
+    // One of the pages with the rest of the row has lost the number of its next page.
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     const std::size_t page = bytes.find(std::string(1'500, 'x')) / page_bytes + 2;

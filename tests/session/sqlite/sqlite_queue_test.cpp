@@ -1,5 +1,5 @@
-// What becomes of queued requests when the process ends, the disk is full, or a thread with many
-// of them is removed.
+// Queued requests when the process ends, when the disk is full, and when a thread with many of them
+// is removed.
 #include "session/base/failpoint.hpp"
 #include "session/sqlite/sqlite_queue.hpp"
 #include "session/sqlite/sqlite_removal.hpp"
@@ -50,7 +50,7 @@ protected:
         return found;
     }
 
-    /// Takes all that is queued; the first request's run answers the others.
+    /// Takes all queued requests. The run of the first one answers the others.
     changes taking_all(store& subject) {
         changes takes = user_turn("m0", "all of them");
         for (const queued_request& each : get(subject.queued(thread_1))) {

@@ -1,4 +1,5 @@
-// A removed thread is gone at once; its rows go in steps, also if the process ends in between.
+// A removed thread is gone at once. Its rows are deleted in steps, even if the process ends in
+// between.
 #include "session/base/failpoint.hpp"
 #include "session/sqlite/sqlite_removal.hpp"
 #include "session/sqlite/sqlite_runs.hpp"
@@ -17,7 +18,7 @@ using test::user_message;
 
 class SqliteRemoval : public SqliteStore {
 protected:
-    // Of so many messages of 16 KB, and as many journal entries.
+    // Makes a thread of so many messages of 16 KB, and as many journal entries.
     void make_thread(store& subject, const thread_key& key, std::size_t messages) {
         changes change;
         for (std::size_t i = 0; i < messages; ++i) {
@@ -107,7 +108,7 @@ TEST_F(SqliteRemoval, ContinuesAfterAKill) {
             const std::unique_ptr<store> killed = open(name);
             EXPECT_FALSE(get(killed->load(thread_1)));
             EXPECT_TRUE(test::orphans_of(*killed).empty());
-            // Another one of that name meanwhile, and not with the rows of the first.
+            // Another thread of that name is made meanwhile, without the rows of the first.
             make_thread(*killed, thread_1, 2);
             EXPECT_EQ(get(killed->load(thread_1))->nodes.size(), 2U);
             done(killed->drop_logs({}));

@@ -1,4 +1,4 @@
-// Long threads are read in slices, so that others have their turn.
+// Long threads are read in slices, so that other jobs run in between.
 #include "session/base/failpoint.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
@@ -53,7 +53,7 @@ TEST_F(SqliteSlices, AShortReadDoesNotWaitForALongOne) {
             return;
         }
         if (++slices == 1) {
-            // The long read is under way, on this thread: the short one comes after it.
+            // The long read is in progress on this thread, so the short one comes after it.
             found = boost::asio::co_spawn(
                 others,
                 [](store& asked, std::atomic<int>& now, std::atomic<int>& then,
@@ -82,7 +82,7 @@ TEST_F(SqliteSlices, AShortReadDoesNotWaitForALongOne) {
 }
 
 TEST_F(SqliteSlices, AWriteBetweenSlicesIsNotRead) {
-    boost::asio::thread_pool others(1); // Outlives the store, whose thread lets go of it last.
+    boost::asio::thread_pool others(1); // It outlives the store, whose thread releases it last.
     const std::unique_ptr<store> subject = open();
     make_thread(*subject, thread_1, 100);
     std::optional<std::future<result<void>>> written;
@@ -104,7 +104,7 @@ TEST_F(SqliteSlices, AWriteBetweenSlicesIsNotRead) {
 }
 
 TEST_F(SqliteSlices, AThreadThatIsRemovedInBetweenIsNotFound) {
-    boost::asio::thread_pool others(1); // Outlives the store, whose thread lets go of it last.
+    boost::asio::thread_pool others(1); // It outlives the store, whose thread releases it last.
     const std::unique_ptr<store> subject = open();
     make_thread(*subject, thread_1, 400);
     std::optional<std::future<result<bool>>> removed;
@@ -118,13 +118,13 @@ TEST_F(SqliteSlices, AThreadThatIsRemovedInBetweenIsNotFound) {
     const auto thread = run(subject->load(thread_1));
     EXPECT_TRUE(removed->get());
 
-    // All of it or nothing, whichever came first.
+    // The read gives the whole thread or nothing, whichever job came first.
     ASSERT_TRUE(thread);
     EXPECT_TRUE(!*thread || (*thread)->nodes.size() == 400U);
 }
 
 TEST_F(SqliteSlices, OtherThreadsThatAreRemovedInBetweenDoNotBeginItAgain) {
-    boost::asio::io_context others; // Outlives the store, whose thread lets go of it last.
+    boost::asio::io_context others; // It outlives the store, whose thread releases it last.
     const std::unique_ptr<store> subject = open();
     make_thread(*subject, thread_1, 300);
     const int others_to_remove = 60;
@@ -135,7 +135,7 @@ TEST_F(SqliteSlices, OtherThreadsThatAreRemovedInBetweenDoNotBeginItAgain) {
     int removed = 0;
     const failpoint_hook hook([&](std::string_view name) {
         if (name == "store.read_slice" && ++slices <= others_to_remove) {
-            // Queued before the next slice, as this is the store's thread.
+            // This is the store's thread, so the job is queued before the next slice.
             boost::asio::co_spawn(
                 others, subject->remove(key_of("other_" + std::to_string(slices - 1))),
                 [&](const std::exception_ptr&, const result<bool>& outcome) {
@@ -157,7 +157,7 @@ TEST_F(SqliteSlices, OtherThreadsThatAreRemovedInBetweenDoNotBeginItAgain) {
 }
 
 TEST_F(SqliteSlices, AThreadMadeInItsPlaceInBetweenIsNotMixedWithIt) {
-    boost::asio::io_context others; // Outlives the store, whose thread lets go of it last.
+    boost::asio::io_context others; // It outlives the store, whose thread releases it last.
     const std::unique_ptr<store> subject = open();
     make_thread(*subject, thread_1, 100);
     bool replaced = false;
@@ -165,7 +165,7 @@ TEST_F(SqliteSlices, AThreadMadeInItsPlaceInBetweenIsNotMixedWithIt) {
         if (name == "store.read_slice" && !std::exchange(replaced, true)) {
             const auto ignored = [](const std::exception_ptr&, const auto&...) {
             };
-            // All in one batch: the rows of the old one are gone when the new one begins.
+            // All jobs are in one batch, so the old thread's rows are gone when the new one begins.
             boost::asio::co_spawn(others, subject->remove(thread_1), ignored);
             for (int step = 0; step < 10; ++step) {
                 boost::asio::co_spawn(others, subject->drop_logs({}), ignored);

@@ -1,4 +1,4 @@
-// What SQLite adds to the contract: what survives, and what is refused.
+// Additions of SQLite to the contract: data that survives a restart, and files that are refused.
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_schema.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
@@ -127,7 +127,7 @@ TEST_F(SqliteStore, RunsOfAKilledProcessAreOrphansUntilTheyAreEnded) {
     EXPECT_EQ(orphans[1].run.number, second);
     EXPECT_EQ(orphans[1].last_sequence, 0U);
 
-    // The lost run does not hold its thread; it is ended with one more entry.
+    // The lost run does not hold its thread. It is ended with one more entry.
     const lease_ptr held = get(after->acquire(thread_1, "run_9"));
     changes end;
     end.run = orphans[0].run;

@@ -23,13 +23,13 @@ protected:
         db_->execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, bytes BLOB)");
     }
 
-    /// Closes it first, if it is open.
+    /// Closes the connection first, if it is open.
     void open() {
         db_.emplace(folder_.file("test.db"));
-        db_->execute("PRAGMA locking_mode = EXCLUSIVE"); // Needs no shared memory.
+        db_->execute("PRAGMA locking_mode = EXCLUSIVE"); // This mode needs no shared memory.
     }
 
-    /// What a process leaves that is killed now.
+    /// Opens the files as a process leaves them that is killed now.
     void open_killed_copy() {
         for (const char* suffix : {"", "-wal"}) {
             std::filesystem::copy_file(
@@ -103,7 +103,7 @@ TEST_F(SqliteVfs, AWriteThatFailsFailsTheCommit) {
     expect_rows(20);
 }
 
-// SQLite writes some frames of such a transaction twice. When it writes the last one, it corrects
+// SQLite writes some frames of such a transaction twice. When it writes the last frame, it corrects
 // the heads of all frames after them.
 TEST_F(SqliteVfs, ACommitThatRewritesItsOwnFramesIsWhole) {
     {
@@ -113,7 +113,7 @@ TEST_F(SqliteVfs, ACommitThatRewritesItsOwnFramesIsWhole) {
     }
     {
         transaction change(db());
-        insert(200, 200); // More than the cache holds.
+        insert(200, 200); // More rows than the cache holds.
         db().execute("UPDATE rows SET bytes = bytes || 'x' WHERE number = 205");
         db().execute(
             "UPDATE rows SET bytes = substr(bytes, 1, length(bytes) - 1) WHERE number = 205"

@@ -1,4 +1,4 @@
-// Threads that were read and are kept: never other than the tables have them, and bounded.
+// Threads that are kept after a read. They are bounded, and never differ from the tables.
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/thread_cache.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
@@ -108,7 +108,7 @@ protected:
 TEST_F(CachedThreads, EqualTheTables) {
     const std::unique_ptr<store> subject = open();
     get(subject->begin(thread_1, run_of("run_1"), user_turn("m0", "Hello")));
-    (void)get(subject->load(thread_1)); // From here on it is kept.
+    (void)get(subject->load(thread_1)); // From here on the thread is kept.
     node_index number = 1;
     const auto commit = [&](changes change) {
         done(subject->commit(thread_1, std::move(change)));

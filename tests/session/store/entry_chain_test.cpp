@@ -17,7 +17,7 @@ std::string timed(std::string_view text, int time) {
            std::string(text) + R"(","timestamp":)" + std::to_string(1'795'740'000'000 + time) + "}";
 }
 
-// Numbered from 1, some of them with variants.
+// Entries numbered from 1, some of which have variants.
 std::vector<log_entry> conversation() {
     return {
         {1, R"({"type":"RUN_STARTED"})", "old"},
@@ -159,7 +159,7 @@ TEST(EntryChain, BytesThatAreNotEntriesAreRefused) {
         std::string damaged = bytes;
         damaged[at] = static_cast<char>(0xff);
         std::string_view rest = damaged;
-        (void)entry_chain().decode(1, rest, read); // Must not read or write out of bounds.
+        (void)entry_chain().decode(1, rest, read); // This must not read or write out of bounds.
     }
 }
 

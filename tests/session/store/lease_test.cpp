@@ -57,7 +57,7 @@ TEST(Lease, IsNotLostOnceItWasReleased) {
     EXPECT_FALSE(held.is_held());
 }
 
-// As a run does that finds on waking up that its end cannot be stored.
+// A run does that which wakes up and finds that its end cannot be stored.
 TEST(Lease, StaysLostIfItIsReleasedAfterItsTerm) {
     const auto term = std::make_shared<lease_term>();
     lease held(key_of("t"), "r", 1, term);

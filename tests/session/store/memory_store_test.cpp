@@ -1,4 +1,4 @@
-// What the store in memory does besides what every store does.
+// Details of the store in memory, besides the contract of all stores.
 #include "session/base/failpoint.hpp"
 #include "tests/session/store/store_fixture.hpp"
 #include "tests/support/patience.hpp"
@@ -38,7 +38,7 @@ TEST_F(MemoryStore, AThreadThatIsCopiedHoldsUpNoOther) {
             }
             std::promise<bool> found;
             other = found.get_future();
-            // On another thread, while this one copies.
+            // Applied on another thread while this one copies.
             std::thread([&subject, found = std::move(found)]() mutable {
                 boost::asio::io_context context(1);
                 boost::asio::co_spawn(

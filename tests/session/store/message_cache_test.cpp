@@ -1,4 +1,4 @@
-// Messages of long threads that are kept: bounded, counted, and never those of another thread.
+// The kept messages of long threads are bounded and counted, and never those of another thread.
 #include "session/store/message_cache.hpp"
 #include "tests/session/store/store_contract_case.hpp"
 
@@ -52,7 +52,7 @@ TEST(MessageCache, DropsTheLeastRecentlyUsed) {
 }
 
 TEST(MessageCache, CountsAndLeavesRoomForOthers) {
-    memory_budget budget(32'000'000, 8'000'000); // 16 MB are for large uses, 2 MB for the cache.
+    memory_budget budget(32'000'000, 8'000'000); // Large uses may take 16 MB, and the cache 2 MB.
     {
         message_cache cache(&budget);
         cache.keep(1, thread_of("a", 1000));

@@ -38,7 +38,7 @@ inline std::string name_of(store_kind kind) {
     return "";
 }
 
-/// Where a store keeps what it keeps.
+/// The place where a store keeps its data.
 class store_place {
 public:
     explicit store_place(store_kind kind) : kind_(kind) {
@@ -46,7 +46,7 @@ public:
             database_.emplace();
         }
     }
-    /// Null: there is no server for it.
+    /// Returns null if there is no server for it.
     [[nodiscard]] std::unique_ptr<session::store> make_store() const {
         if (kind_ == store_kind::memory) {
             return session::make_memory_store();
@@ -61,8 +61,8 @@ public:
         return session::make_sqlite_store(settings);
     }
 
-    /// The failed attempts in it, as `run|at|model|status|request_id|body`, a line each. Not for
-    /// the memory. No store may be open.
+    /// The failed attempts in the place, each as a line `run|at|model|status|request_id|body`. Not
+    /// for the store in memory. No store may be open.
     [[nodiscard]] std::string attempts() const {
         if (database_) {
             sql_session session(database_->url());
@@ -96,14 +96,14 @@ protected:
         }
     }
 
-    /// The value that a call of the store completes with; a failure fails the test.
+    /// The value with which a call of the store completes; a failure fails the test.
     template <class T>
     T get(boost::asio::awaitable<result<T>> call) {
         result<T> outcome = run(std::move(call));
         return std::move(outcome).value();
     }
 
-    /// errc::internal: it has not failed.
+    /// Returns errc::internal if there is no failure.
     template <class T>
     errc failure_of(boost::asio::awaitable<result<T>> call) {
         const result<T> outcome = run(std::move(call));
@@ -115,7 +115,7 @@ protected:
         EXPECT_TRUE(outcome.has_value()) << (outcome ? "" : outcome.error().detail);
     }
 
-    /// As the gateway does: on the thread that was looked up.
+    /// Begins a run as the gateway does, on the thread that it has read.
     std::int64_t
     begin(const session::thread_key& key, std::string run_id, session::changes change = {}) {
         const session::store::view seen = get(store_->look_up(key, run_id));
@@ -129,7 +129,7 @@ protected:
         return get(store_->acquire(key, std::move(run_id)));
     }
 
-    /// Empty: nobody holds the thread, or the server itself.
+    /// Empty if nobody or the server itself holds the thread.
     std::string active_run(const session::thread_key& key) {
         const auto holder = get(store_->holder(key));
         return holder ? holder->run_id : std::string();
@@ -141,7 +141,7 @@ protected:
 
     [[nodiscard]] session::store& subject() { return *store_; }
 
-    /// Closes the store: what it leaves, as store_place::attempts().
+    /// Closes the store. Returns its store_place::attempts().
     std::string attempts_left() {
         store_.reset();
         return place_.attempts();

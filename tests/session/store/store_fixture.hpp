@@ -22,7 +22,7 @@
 
 namespace agui::test {
 
-/// Remembers what it was told; waits for what it will be told.
+/// Records the reports of the store, and waits for later ones.
 class recording_observer final : public session::log_observer {
 public:
     void on_durable(std::uint64_t sequence) noexcept override {
@@ -38,7 +38,8 @@ public:
         told_.notify_all();
     }
 
-    /// True as soon as entries up to `sequence` are durable; false after 20 s or a failure.
+    /// Returns true as soon as entries up to `sequence` are durable, and false after 20 s or a
+    /// failure.
     [[nodiscard]] bool wait_durable(std::uint64_t sequence) {
         std::unique_lock lock(mutex_);
         told_.wait_for(lock, patience, [&] { return durable_ >= sequence || failed_; });
@@ -50,7 +51,7 @@ public:
         return told_.wait_for(lock, patience, [&] { return failed_; });
     }
 
-    /// True once it was told anything about entries up to `sequence`.
+    /// Returns true once anything was reported about entries up to `sequence`.
     [[nodiscard]] bool wait_told(std::uint64_t sequence) {
         std::unique_lock lock(mutex_);
         return told_.wait_for(lock, patience, [&] { return failed_ || durable_ >= sequence; });
@@ -140,8 +141,8 @@ struct lost_run {
     std::uint64_t last_sequence = 0;
 };
 
-/// The orphans of all threads that nobody holds, in the order in which they began. Whatever fails
-/// is thrown.
+/// The orphans of all threads that nobody holds, in the order in which they began. Any failure is
+/// thrown.
 inline std::vector<lost_run> orphans_of(session::store& store) {
     std::vector<lost_run> found;
     std::exception_ptr thrown;

@@ -70,14 +70,14 @@ TEST_P(StoreContract, ALeaseOfTheServerItselfHasNoRun) {
     EXPECT_EQ(refused.error().code, errc::thread_busy);
     EXPECT_EQ(refused.error().active_run_id, "");
     EXPECT_EQ(active_run(thread_1), "");
-    done(subject().commit(thread_1, {})); // Releases nothing.
+    done(subject().commit(thread_1, {})); // It releases nothing.
     EXPECT_EQ(failure_of(subject().acquire(thread_1, "")), errc::thread_busy);
 
     subject().release(held);
     EXPECT_EQ(failure_of(subject().acquire(thread_1, "run_1")), errc::internal);
 }
 
-// Once the thread may be another's, nothing of its former holder is written.
+// Once the thread may belong to another holder, the former one can write nothing.
 TEST_P(StoreContract, RefusesWritesWithAnOldLease) {
     const lease_ptr first = acquire(thread_1, "run_1");
     const std::int64_t number =
@@ -158,7 +158,7 @@ TEST_P(StoreContract, CarriesOutACommitWhoseCallerIsCancelled) {
     );
 
     context().restart();
-    context().poll_one(); // The coroutine runs up to where it waits for the store.
+    context().poll_one(); // The coroutine runs until it waits for the store.
     cancel.emit(asio::cancellation_type::terminal);
     while (!ended) {
         context().restart();

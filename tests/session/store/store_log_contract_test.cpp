@@ -118,7 +118,7 @@ TEST_P(StoreContract, KeepsTheFailedAttemptsOfARun) {
 
 TEST_P(StoreContract, DropsFailedAttemptsMadeBefore) {
     const std::int64_t number = begin(thread_1, "run_1");
-    // More than a store drops at once.
+    // More attempts than a store drops in one step.
     for (int i = 0; i < 200; ++i) {
         subject().keep_attempt(attempt_of(number, 1000 + i, std::to_string(i)));
     }

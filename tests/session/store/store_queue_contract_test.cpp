@@ -1,4 +1,4 @@
-// What every store must do with a thread's queue: requests that wait for the thread's next run.
+// The contract of a thread's queue: requests that wait for the thread's next run.
 #include "tests/session/store/store_contract.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -469,7 +469,7 @@ TEST_P(StoreQueue, AcceptsConcurrentRequests) {
     std::atomic<int> taken = 0;
     asio::thread_pool pool(4);
     for (int i = 0; i < 200; ++i) {
-        // Each id twice.
+        // Each id is enqueued twice.
         asio::co_spawn(
             pool,
             subject().enqueue(

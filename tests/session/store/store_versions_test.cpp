@@ -1,4 +1,4 @@
-// The versions of threads, and runs that begin on one that has changed. For all stores.
+// The versions of threads, and runs that begin on a thread that has changed. For all stores.
 #include "tests/session/store/store_contract.hpp"
 
 #include <cstdint>

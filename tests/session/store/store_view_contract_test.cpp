@@ -180,10 +180,10 @@ TEST_P(StoreContract, PendingCallsCostTheSizeOfTheirMessages) {
 TEST_P(StoreContract, BranchesCostTheSizeOfTheThread) {
     const auto work_of = [&](const thread_key& key, std::uint32_t size) {
         changes change;
-        for (std::uint32_t i = 0; i < size; ++i) { // A path,
+        for (std::uint32_t i = 0; i < size; ++i) { // The thread is a path,
             change.messages.push_back(user_message("m", "x", i == 0 ? no_node : i - 1));
         }
-        for (std::uint32_t i = 0; i < size; ++i) { // and branches at its end.
+        for (std::uint32_t i = 0; i < size; ++i) { // with branches at its end.
             change.messages.push_back(user_message("m" + std::to_string(i), "x", size - 1));
             change.branches.push_back({i, {.tip = size + i, .updated_at = 1}});
         }

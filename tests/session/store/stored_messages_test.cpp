@@ -25,7 +25,7 @@ result<message> read(std::string_view text) {
     return failure{errc::invalid_input, {}};
 }
 
-// Messages of texts alone are read without a tree of values: both ways must agree.
+// Messages that are only text are read without a tree of values. Both ways must agree.
 void expect_as_json_is_read(std::string_view text) {
     const result<boost::json::value> value = parse_stored(text);
     const result<message> expected =

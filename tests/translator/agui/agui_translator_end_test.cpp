@@ -21,9 +21,10 @@ constexpr stop_reason all_reasons[] = {
 struct expected_end {
     stop_reason reason;
     bool external_open;
-    std::string_view v1_1; ///< What follows the timestamp; the same for 1.0.
+    std::string_view v1_1; ///< The members after the timestamp; the same for 1.0.
     std::string_view undeclared;
-    std::string_view stopped; ///< The reason in CUSTOM agui-gateway.run.stopped; empty: none.
+    /// The reason in CUSTOM agui-gateway.run.stopped; empty if there is no such event.
+    std::string_view stopped;
 };
 
 constexpr std::string_view finished = R"("threadId":"t","runId":"r"})";
@@ -97,8 +98,8 @@ std::string label(const ::testing::TestParamInfo<expected_end>& info) {
 
 class AguiTranslatorEnd : public ::testing::TestWithParam<expected_end> {};
 
-/// The run is left in the middle of an external call (without its END), of a text or of nothing, so
-/// that the terminal has to close it.
+/// The run ends in the middle of an external call (without its END), in the middle of a text, or
+/// with nothing open, so the terminal has to close it.
 test::recorded_stream end_of(const expected_end& row, std::string_view left_open) {
     test::recorded_stream stream;
     agui_translator translator(stream, {});

@@ -1,4 +1,4 @@
-// No event is larger than released clients read.
+// No event is larger than the largest one that released clients can read.
 #include "tests/translator/agui/recorded_stream.hpp"
 #include "translator/agui/snapshot_limit.hpp"
 
@@ -28,11 +28,13 @@ protected:
         translator_->start({"t", "r", ""});
     }
 
-    /// The deltas of the stream, joined; each must be whole characters and not too long.
+    /// The deltas of the stream, joined. Each must consist of whole characters and must not be too
+    /// long.
     std::string joined_deltas() {
         std::string all;
         for (const std::string& line : stream_.lines()) {
-            const boost::json::value event = boost::json::parse(line); // Throws at half characters.
+            // This throws at half a character.
+            const boost::json::value event = boost::json::parse(line);
             if (const auto* delta = event.as_object().if_contains("delta")) {
                 EXPECT_LE(delta->as_string().size(), 65'536U);
                 all.append(delta->as_string());
@@ -42,7 +44,8 @@ protected:
     }
 
     static std::string long_text() {
-        std::string text = "a"; // So that no piece ends at a multiple of the characters' size.
+        // With this letter, no piece ends at a multiple of the characters' size.
+        std::string text = "a";
         for (int i = 0; i < 100'000; ++i) {
             text += "\xF0\x9F\x98\x80";
         }

@@ -12,8 +12,8 @@
 
 namespace agui::test {
 
-/// What the readers of each projection see. Every event goes through a verifier of its projection;
-/// a violation fails the test.
+/// The streams that the readers of each projection get. Every event goes through a verifier of its
+/// projection; a violation fails the test.
 class recorded_stream final : public translator::wire_sink {
 public:
     void on_event(const translator::wire_event& event) override {
@@ -34,7 +34,7 @@ public:
         return lines(form).back();
     }
 
-    /// The events' types, without the prefixes that all share.
+    /// The events' types, without the prefixes that they all share.
     [[nodiscard]] std::vector<std::string>
     types(translator::projection form = translator::projection::v1_1) const {
         std::vector<std::string> out;

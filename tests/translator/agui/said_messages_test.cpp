@@ -38,7 +38,7 @@ TEST(SaidMessages, ACallThatIsReopenedContinues) {
     const auto messages = said_in({
         R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})",
         R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":"})",
-        // Text in the middle of a call (S9).
+        // A call is interrupted by text (S9).
         R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})",
         R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"1}"})",
     });

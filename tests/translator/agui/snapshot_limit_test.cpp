@@ -150,7 +150,8 @@ TEST(SnapshotLimit, WhateverTheMessagesHoldTheyFit) {
                 message["metadata"] = {{"x", text}};
                 break;
             case 4:
-                message["content"] = json::object{{"anything", text}}; // An activity.
+                // This message is an activity.
+                message["content"] = json::object{{"anything", text}};
                 break;
             default:
                 break;
@@ -195,7 +196,7 @@ TEST(SnapshotLimit, APhotoInAnyFormOfDataUrlBecomesALink) {
     EXPECT_EQ(messages.at(0).at("content").at(1).at("text"), "Look.");
 }
 
-// What a client sends back after that is what the thread holds.
+// Links that a client sends back are recognized as the parts of the thread.
 TEST(SnapshotLimit, APartLeftOutIsRecognisedWhenItComesBack) {
     session::thread_record thread;
     thread.key.thread_id = "t";

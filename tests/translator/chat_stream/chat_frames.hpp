@@ -10,8 +10,8 @@
 
 namespace agui::test {
 
-/// The frames of these events as a reader that keeps up with every frame gets them, of session `s`
-/// and message `m`, without what they all begin with.
+/// The frames of these events for a reader that gets every frame, of session `s` and message `m`,
+/// without their common beginning.
 inline std::vector<std::string>
 frames(translator::chat_mode mode, const std::vector<std::string>& events) {
     constexpr std::string_view head = R"({"sessionId":"s","messageId":"m","msgStatus":")";

@@ -1,4 +1,4 @@
-// What holds of the frames of any run, shown with runs at random.
+// Properties of the frames of any run, tested with random runs.
 
 #include "proto-fixtures/replay/added_messages.hpp"
 #include "tests/translator/chat_stream/chat_frames.hpp"
@@ -29,7 +29,7 @@ json::object object_of(const std::string& frame) {
     return json::parse(R"({"msgStatus":")" + frame).as_object();
 }
 
-/// What a client has after these frames.
+/// The messages of a client after these frames.
 json::array add_up(const lines& incremental) {
     std::vector<json::object> frames;
     for (const std::string& frame : incremental) {
@@ -49,7 +49,7 @@ public:
     lines all;
 };
 
-/// A run at random: what agents do, in any order, also in one that no agent has.
+/// A random run: the steps of agents in any order, even one that no agent has.
 class random_run {
 public:
     explicit random_run(unsigned seed) : random_(seed), translator_(stream_, {}) {
@@ -61,7 +61,7 @@ public:
             translator_.set_time(now_);
             step();
         }
-        if (pick(4) == 0) { // The process has ended, and another one closes the run.
+        if (pick(4) == 0) { // The process has ended, and another process closes the run.
             open_brackets left;
             for (const std::string& event : stream_.all) {
                 left.read(json::parse(event).as_object());
@@ -149,7 +149,7 @@ private:
         }
     }
 
-    /// A snapshot of what was said, in which a plugin has changed and left out some.
+    /// A snapshot of the messages so far, some of which a plugin has changed or left out.
     void show_stored() {
         said_messages said;
         for (const std::string& event : stream_.all) {
@@ -175,7 +175,7 @@ private:
     std::vector<std::string> calls_;
 };
 
-/// The events with adjacent deltas of one message joined, as after a long time.
+/// The events, with adjacent deltas of one message joined as in a log that is read later.
 lines joined(const lines& events) {
     constexpr std::string_view member = R"("delta":")";
     lines out;

@@ -34,7 +34,7 @@ std::string canonical(std::string_view text) {
     return made ? made->canonical : "refused: " + made.error().detail;
 }
 
-// A document that boost::json takes, with members in the order that `random` gives.
+// A document that boost::json accepts, with its members in the order that `random` gives.
 std::string some_json(std::mt19937& random, int depth, std::mt19937& order) {
     static const std::array<std::string, 12> scalars{"null",        "true",
                                                      "false",       "0",
@@ -210,7 +210,8 @@ TEST(DocumentReader, BuildsNoValuesOfAText) {
     rules.built = wanted;
     rules.as_text = "state";
     rules.budget = &budget;
-    EXPECT_TRUE(read_document(body, rules)); // Values would take 16 bytes a number, which has two.
+    // Values would take 16 bytes a number, while its text takes two.
+    EXPECT_TRUE(read_document(body, rules));
     rules.as_text = {};
     rules.built = {};
     const auto refused = read_document(body, rules);
@@ -272,7 +273,7 @@ TEST(DocumentReader, ReadsAnUnpairedSurrogateAsUnknown) {
     EXPECT_EQ(canonical(R"(["\ud83d\ude00\ud83d"])"), "[\"\xF0\x9F\x98\x80" + unknown + "\"]");
     EXPECT_EQ(canonical(R"({"a":"cut \ud83d"})"), canonical(R"({"a":"cut \ufffd"})"));
     EXPECT_EQ(canonical(R"(["\\ud83d"])"), R"(["\\ud83d"])");
-    // What is wrong besides stays wrong.
+    // Other faults remain faults.
     EXPECT_THAT(canonical(R"({"a":"\ud83d")"), HasSubstr("not valid JSON"));
     EXPECT_THAT(canonical("[\"\\ud83d\xFF\"]"), HasSubstr("not valid JSON"));
     EXPECT_EQ(path_of(R"({"a":"\ud83d","b":{"x":1,"x":2}})"), "b.x");

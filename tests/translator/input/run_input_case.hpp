@@ -46,7 +46,7 @@ inline run_input read(std::string_view body) {
 
 inline run_input read_with(std::string_view members) { return read(request(members)); }
 
-/// The one message of a request.
+/// A request with only this message.
 inline session::message message(std::string_view json) {
     run_input input = read_with(R"("messages":[)" + std::string(json) + "]");
     if (input.messages.size() != 1) {

@@ -12,7 +12,8 @@
 namespace agui::translator {
 namespace {
 
-/// Expands a line of a script: `TYPE key=value …`, where a value is JSON or a bare word (a string).
+/// Expands a line of a script: `TYPE key=value …`, where a value is JSON or a bare word, which
+/// stands for a string.
 boost::json::object event_of(const std::string& line) {
     std::istringstream words(line);
     std::string type;
@@ -28,7 +29,8 @@ boost::json::object event_of(const std::string& line) {
     return event;
 }
 
-/// Lines between RUN_STARTED and nothing: what the verifier says of the first wrong one, or "".
+/// Feeds the lines after RUN_STARTED, without adding an end. Returns the verdict on the first wrong
+/// one, or "".
 std::string verdict(std::string_view script, event_verifier::settings options = {}) {
     event_verifier verifier(options);
     std::istringstream lines{std::string(script)};
@@ -49,9 +51,9 @@ std::string run(std::string_view body, std::string_view end = "RUN_FINISHED thre
 
 struct sequence {
     std::string_view name;
-    std::string_view rule; ///< Of the wrong script.
+    std::string_view rule; ///< The rule that the wrong script violates.
     std::string_view wrong;
-    std::string_view right; ///< The closest legal one.
+    std::string_view right; ///< The most similar legal script.
 };
 
 std::string sequence_name(const ::testing::TestParamInfo<sequence>& info) {
@@ -658,7 +660,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 struct whole_stream {
     std::string_view name;
-    std::string_view rule; ///< Empty: legal.
+    std::string_view rule; ///< Empty if the script is legal.
     std::string_view script;
 };
 
