@@ -281,13 +281,7 @@ void request_writer::tool_choice() {
 }
 
 void request_writer::tools() {
-    if (!body_.begin("tools")) {
-        return;
-    }
-    char separator = '[';
-    for (const tool_definition& tool : *request_.tools) {
-        out_.push_back(separator);
-        separator = ',';
+    body_.list_member("tools", *request_.tools, [this](const tool_definition& tool) {
         out_.push_back('{');
         append_tool(out_, tool, names_, "input_schema");
         if (settings_.eager_input) {
@@ -297,8 +291,7 @@ void request_writer::tools() {
             out_.append(mark_of(settings_.cache));
         }
         out_.push_back('}');
-    }
-    out_.push_back(']');
+    });
 }
 
 } // namespace

@@ -16,14 +16,12 @@ public:
     explicit anthropic_dialect(anthropic_settings settings) : settings_(std::move(settings)) {}
 
     [[nodiscard]] transport_request write_request(const model_request& call) const override {
-        transport_request request;
-        request.target = "/v1/messages";
-        request.headers.emplace_back("Accept", "text/event-stream");
+        transport_request request =
+            event_stream_request("/v1/messages", write_anthropic_request(call, settings_));
         request.headers.emplace_back("anthropic-version", api_version);
         if (std::string betas = anthropic_betas(call, settings_); !betas.empty()) {
             request.headers.emplace_back("anthropic-beta", std::move(betas));
         }
-        request.body = write_anthropic_request(call, settings_);
         return request;
     }
 

@@ -29,20 +29,18 @@ bool is_image_type(std::string_view type) noexcept {
     return std::ranges::find(image_types, type) != image_types.end();
 }
 
-void append_member(std::string& out, std::string_view name, std::string_view value) {
-    out.append(",\"").append(name).append("\":");
-    append_json_string(out, value);
-}
-
 void append_base64(std::string& out, const media_part& from) {
     out.append(R"({"type":"base64")");
-    append_member(out, "media_type", from.mime_type);
-    append_member(out, "data", from.value);
+    append_text_member(out, "media_type", from.mime_type);
+    append_text_member(out, "data", from.value);
     out.push_back('}');
 }
 
 /// The source of an image or a document; false if there is none that may be sent.
 bool append_source(std::string& out, const media_part& from, const anthropic_settings& settings) {
+    if (!may_pass(from, settings)) {
+        return false;
+    }
     if (from.from == source::data) {
         const bool known =
             from.what == kind::image ? is_image_type(from.mime_type) : from.mime_type == pdf_type;
@@ -51,23 +49,12 @@ bool append_source(std::string& out, const media_part& from, const anthropic_set
         }
         return known;
     }
-    if (from.from == source::url) {
-        // Unlike other servers, this one reads no data in URLs.
-        if (from.value.starts_with("data:") || !is_media_url(from.value, settings.media_urls)) {
-            return false;
-        }
-        out.append(R"({"type":"url")");
-        append_member(out, "url", from.value);
-        out.push_back('}');
-        return true;
+    const bool is_url = from.from == source::url;
+    if (is_url && from.value.starts_with("data:")) {
+        return false; // Unlike other servers, this one reads no data in URLs.
     }
-    // A handle is valid only on the server that made it.
-    const bool ours = from.provider.empty() || from.provider == settings.provider_name;
-    if (from.from != source::file || !settings.file_sources || !ours) {
-        return false;
-    }
-    out.append(R"({"type":"file")");
-    append_member(out, "file_id", from.value);
+    out.append(is_url ? R"({"type":"url")" : R"({"type":"file")");
+    append_text_member(out, is_url ? "url" : "file_id", from.value);
     out.push_back('}');
     return true;
 }
@@ -101,14 +88,14 @@ bool append_media_block(
     if (given.what == kind::document) {
         if (const std::optional<std::string> text = plain_text_of(given)) {
             out.append(R"({"type":"text","media_type":"text/plain")");
-            append_member(out, "data", *text);
+            append_text_member(out, "data", *text);
             out.push_back('}');
         } else if (!append_source(out, given, settings)) {
             out.resize(begin);
             return false;
         }
         if (!given.filename.empty()) {
-            append_member(out, "title", given.filename);
+            append_text_member(out, "title", given.filename);
         }
     } else if (!append_source(out, given, settings)) {
         out.resize(begin);

@@ -89,7 +89,6 @@ private:
     blocks_of(const message& value, std::string_view text, bool continued);
     void answer_block(const placed_block& value);
     void call(const session::tool_call& value);
-    void other_members(const json::object* members);
     void tool_result(const message& value);
     void result_parts(const json::array& parts, std::string_view error);
     void set_marks();
@@ -345,18 +344,18 @@ void conversation_writer::answer_block(const placed_block& value) {
     case block_kind::text:
         out_.append(R"({"type":"text","text":)");
         append_json_string(out_, value.text);
-        other_members(value.members);
+        append_members(out_, value.members);
         end_block();
         break;
     case block_kind::thinking:
         out_.append(R"({"type":"thinking","thinking":)");
         append_json_string(out_, value.text);
-        other_members(value.members);
+        append_members(out_, value.members);
         out_.push_back('}');
         break;
     case block_kind::call:
         call(*value.call);
-        other_members(value.members);
+        append_members(out_, value.members);
         end_block();
         break;
     case block_kind::other:
@@ -382,17 +381,6 @@ void conversation_writer::call(const session::tool_call& value) {
     out_.append(R"({"INVALID_JSON":)");
     append_json_string(out_, value.arguments);
     out_.push_back('}');
-}
-
-void conversation_writer::other_members(const json::object* members) {
-    if (members == nullptr) {
-        return;
-    }
-    for (const auto& [name, value] : *members) {
-        out_.push_back(',');
-        append_json_string(out_, std::string_view(name.data(), name.size()));
-        out_.append(":").append(json::serialize(value));
-    }
 }
 
 void conversation_writer::tool_result(const message& value) {

@@ -70,6 +70,11 @@ void append_json_string(std::string& out, std::string_view text) {
     out.push_back('"');
 }
 
+void append_text_member(std::string& out, std::string_view name, std::string_view value) {
+    out.append(",\"").append(name).append("\":");
+    append_json_string(out, value);
+}
+
 void append_json_escape(std::string& out, char character) {
     static constexpr std::string_view hex_digits = "0123456789abcdef";
     switch (character) {

@@ -10,6 +10,9 @@ namespace agui::runner {
 /// that a server sends can make invalid JSON.
 void append_json_string(std::string& out, std::string_view text);
 
+/// Appends a member with a text after another member: `,"name":"value"`. The name needs no escape.
+void append_text_member(std::string& out, std::string_view name, std::string_view value);
+
 /// Appends the escape of a character that a JSON string cannot hold unescaped (a quote, a
 /// backslash, a control character below U+0020), in its short form where there is one.
 void append_json_escape(std::string& out, char character);

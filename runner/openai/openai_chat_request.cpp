@@ -1,6 +1,5 @@
 #include "runner/openai/openai_chat.hpp"
 
-#include "runner/base/json_text.hpp"
 #include "runner/base/tool_names.hpp"
 #include "runner/openai/openai_messages.hpp"
 #include "runner/provider/request_body.hpp"
@@ -41,7 +40,6 @@ public:
 
 private:
     void parameters();
-    void response_format();
     void tools();
 
     const model_request& request_;
@@ -60,7 +58,6 @@ std::string request_writer::write() {
         tools();
     }
     parameters();
-    response_format();
     body_.true_or_false("stream", true);
     body_.raw_member("stream_options", R"({"include_usage":true})");
     if (thinking_off_) {
@@ -75,73 +72,33 @@ std::string request_writer::write() {
 
 void request_writer::parameters() {
     const model_parameters& given = request_.parameters;
-    if (given.temperature) {
-        body_.number_member("temperature", *given.temperature);
-    }
-    if (given.max_output_tokens) {
-        body_.number_member(output_limit_member(given.model), *given.max_output_tokens);
-    }
-    if (given.top_p) {
-        body_.number_member("top_p", *given.top_p);
-    }
+    body_.number_member("temperature", given.temperature);
+    body_.number_member(output_limit_member(given.model), given.max_output_tokens);
+    body_.number_member("top_p", given.top_p);
     if (given.stop && !given.stop->empty()) {
         body_.list_member("stop", *given.stop);
     }
-    if (given.seed) {
-        body_.number_member("seed", *given.seed);
-    }
+    body_.number_member("seed", given.seed);
     if (given.reasoning_effort && !thinking_off_) {
         body_.text_member("reasoning_effort", *given.reasoning_effort);
     }
-}
-
-void request_writer::response_format() {
-    const answer_format* const format = request_.parameters.format.get();
-    if (format == nullptr || !body_.begin("response_format")) {
-        return;
+    if (given.format != nullptr && body_.begin("response_format")) {
+        append_answer_format(body_.text(), *given.format, R"("json_schema":{)", "}");
     }
-    if (format->schema.empty()) {
-        body_.text().append(R"({"type":"json_object"})");
-        return;
-    }
-    body_.text().append(R"({"type":"json_schema","json_schema":{)");
-    append_answer_format(body_.text(), *format);
-    body_.text().append("}}");
 }
 
 void request_writer::tools() {
     std::string& out = body_.text();
-    if (body_.begin("tools")) {
-        char separator = '[';
-        for (const tool_definition& tool : *request_.tools) {
-            out.push_back(separator);
-            separator = ',';
-            out.append(R"({"type":"function","function":{)");
-            // The schema is optional in the dialect, but required by some chat templates of
-            // compatible servers.
-            append_tool(out, tool, names_, "parameters");
-            out.append("}}");
-        }
-        out.push_back(']');
-    }
+    body_.list_member("tools", *request_.tools, [&](const tool_definition& tool) {
+        out.append(R"({"type":"function","function":{)");
+        // The schema is optional in the dialect, but required by some chat templates of compatible
+        // servers.
+        append_tool(out, tool, names_, "parameters");
+        out.append("}}");
+    });
     // Written here, because servers refuse both if no tools are offered.
     if (request_.parameters.tool_choice && body_.begin("tool_choice")) {
-        switch (request_.parameters.tool_choice->kind) {
-        case tool_choice::mode::automatic:
-            out.append(R"("auto")");
-            break;
-        case tool_choice::mode::none:
-            out.append(R"("none")");
-            break;
-        case tool_choice::mode::required:
-            out.append(R"("required")");
-            break;
-        case tool_choice::mode::named:
-            out.append(R"({"type":"function","function":{"name":)");
-            append_json_string(out, names_.sent(request_.parameters.tool_choice->name));
-            out.append("}}");
-            break;
-        }
+        append_tool_choice(out, *request_.parameters.tool_choice, names_, R"("function":{)", "}");
     }
     if (request_.parameters.parallel_tool_calls) {
         body_.true_or_false("parallel_tool_calls", *request_.parameters.parallel_tool_calls);

@@ -2,7 +2,6 @@
 
 #include "runner/openai/openai_chat_decoder.hpp"
 
-#include <string>
 #include <utility>
 
 namespace agui::runner {
@@ -14,16 +13,7 @@ public:
     explicit openai_dialect(openai_settings settings) : settings_(std::move(settings)) {}
 
     [[nodiscard]] transport_request write_request(const model_request& call) const override {
-        transport_request request;
-        request.target = "/chat/completions";
-        request.headers.emplace_back("Accept", "text/event-stream");
-        request.body = write_openai_request(call, settings_);
-        return request;
-    }
-
-    [[nodiscard]] std::pair<std::string, std::string> key_header(std::string_view key
-    ) const override {
-        return {"Authorization", "Bearer " + std::string(key)};
+        return event_stream_request("/chat/completions", write_openai_request(call, settings_));
     }
 
     [[nodiscard]] std::unique_ptr<answer_decoder>

@@ -27,9 +27,12 @@ bool append_media_part(
     const openai_settings& settings
 ) {
     const media_part given = session::read_media_part(part);
+    if (!may_pass(given, settings)) {
+        return false;
+    }
     const bool data = given.from == source::data;
-    if (given.what == kind::image &&
-        (data || (given.from == source::url && is_media_url(given.value, settings.media_urls)))) {
+    const bool is_file = given.from == source::file;
+    if (given.what == kind::image && !is_file) {
         out.append(separator);
         out.append(R"({"type":"image_url","image_url":{"url":)");
         if (data) {
@@ -47,28 +50,22 @@ bool append_media_part(
         out.append(R"(,"format":")").append(audio_format(given.mime_type)).append(R"("}})");
         return true;
     }
-    if (given.what != kind::document) {
+    if (given.what != kind::document || (!data && !is_file)) {
         return false;
     }
-    if (data) {
-        out.append(separator);
-        out.append(R"({"type":"file","file":{"filename":)");
+    out.append(separator);
+    out.append(R"({"type":"file","file":{)");
+    if (is_file) {
+        out.append(R"("file_id":)");
+        append_json_string(out, given.value);
+    } else {
+        out.append(R"("filename":)");
         append_json_string(out, given.filename.empty() ? "document" : given.filename);
         out.append(R"(,"file_data":)");
         append_data_url(out, given);
-        out.append("}}");
-        return true;
     }
-    // A handle is valid only on the server that made it (specification S7).
-    const bool ours = given.provider.empty() || given.provider == settings.provider_name;
-    if (given.from == source::file && settings.file_sources && ours) {
-        out.append(separator);
-        out.append(R"({"type":"file","file":{"file_id":)");
-        append_json_string(out, given.value);
-        out.append("}}");
-        return true;
-    }
-    return false;
+    out.append("}}");
+    return true;
 }
 
 } // namespace agui::runner

@@ -1,8 +1,10 @@
 #include "runner/provider/answer_blocks.hpp"
 
 #include "runner/base/json_members.hpp"
+#include "runner/base/json_text.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -191,6 +193,17 @@ std::vector<placed_block> plain_blocks(const session::message& answer, std::stri
         plain.push_back({.what = kind::call, .text = {}, .call = &each});
     }
     return plain;
+}
+
+void append_members(std::string& out, const json::object* members) {
+    if (members == nullptr) {
+        return;
+    }
+    for (const auto& [name, value] : *members) {
+        out.push_back(',');
+        append_json_string(out, std::string_view(name.data(), name.size()));
+        out.append(":").append(json::serialize(value));
+    }
 }
 
 } // namespace agui::runner

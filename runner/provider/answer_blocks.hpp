@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -79,5 +80,8 @@ struct placed_block {
 /// The blocks of an answer without a record: its text, which may be blank, and its calls.
 [[nodiscard]] std::vector<placed_block>
 plain_blocks(const session::message& answer, std::string_view text);
+
+/// Appends members after another member: `,"name":value` each; nothing if `members` is null.
+void append_members(std::string& out, const boost::json::object* members);
 
 } // namespace agui::runner

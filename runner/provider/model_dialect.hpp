@@ -62,6 +62,15 @@ protected:
     answer_decoder& operator=(const answer_decoder&) = default;
 };
 
+/// A request with this body, answered with server-sent events.
+[[nodiscard]] inline transport_request event_stream_request(std::string target, std::string body) {
+    transport_request request;
+    request.target = std::move(target);
+    request.headers.emplace_back("Accept", "text/event-stream");
+    request.body = std::move(body);
+    return request;
+}
+
 /// The dialect of one kind of model server: writes requests and reads answers. It knows no network.
 /// One object serves any number of calls at a time, from any thread.
 class model_dialect {
@@ -72,9 +81,12 @@ public:
     /// configuration adds (base URL, keys). Deterministic: the same call gives the same bytes.
     [[nodiscard]] virtual transport_request write_request(const model_request& call) const = 0;
 
-    /// Name and value of the header with an API key. The endpoint's configuration adds it.
+    /// Name and value of the header with an API key: `Authorization`, unless the dialect has
+    /// another one. The endpoint's configuration adds it.
     [[nodiscard]] virtual std::pair<std::string, std::string> key_header(std::string_view key
-    ) const = 0;
+    ) const {
+        return {"Authorization", "Bearer " + std::string(key)};
+    }
 
     /// A decoder for the answer to one call. `sink` must outlive it.
     [[nodiscard]] virtual std::unique_ptr<answer_decoder>

@@ -67,16 +67,7 @@ void request_body::true_or_false(std::string_view name, bool value) {
 }
 
 void request_body::list_member(std::string_view name, const std::vector<std::string>& texts) {
-    if (!begin(name)) {
-        return;
-    }
-    char separator = '[';
-    for (const std::string& text : texts) {
-        text_.push_back(separator);
-        append_json_string(text_, text);
-        separator = ',';
-    }
-    text_.append(texts.empty() ? "[]" : "]");
+    list_member(name, texts, [this](const std::string& text) { append_json_string(text_, text); });
 }
 
 void request_body::raw_member(std::string_view name, std::string_view value) {
@@ -100,11 +91,39 @@ std::string request_body::finish() {
     return std::move(text_);
 }
 
-void append_answer_format(std::string& out, const answer_format& format) {
-    out.append(R"("name":)");
+void append_answer_format(
+    std::string& out, const answer_format& format, std::string_view begin, std::string_view end
+) {
+    if (format.schema.empty()) {
+        out.append(R"({"type":"json_object"})");
+        return;
+    }
+    out.append(R"({"type":"json_schema",)").append(begin).append(R"("name":)");
     append_json_string(out, format.name);
     out.append(format.strict ? R"(,"strict":true)" : "");
-    out.append(R"(,"schema":)").append(format.schema);
+    out.append(R"(,"schema":)").append(format.schema).append(end).append("}");
+}
+
+void append_tool_choice(
+    std::string& out, const tool_choice& choice, const tool_names& names, std::string_view begin,
+    std::string_view end
+) {
+    switch (choice.kind) {
+    case tool_choice::mode::automatic:
+        out.append(R"("auto")");
+        break;
+    case tool_choice::mode::none:
+        out.append(R"("none")");
+        break;
+    case tool_choice::mode::required:
+        out.append(R"("required")");
+        break;
+    case tool_choice::mode::named:
+        out.append(R"({"type":"function",)").append(begin).append(R"("name":)");
+        append_json_string(out, names.sent(choice.name));
+        out.append(end).append("}");
+        break;
+    }
 }
 
 void append_tool(

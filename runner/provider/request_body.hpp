@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,25 @@ public:
     /// The shortest text that reads back as the same number. A number that JSON cannot express is
     /// left out.
     void number_member(std::string_view name, double value);
+    /// Nothing if there is no number.
+    template <class Number>
+    void number_member(std::string_view name, const std::optional<Number>& value) {
+        if (value) {
+            number_member(name, *value);
+        }
+    }
     void true_or_false(std::string_view name, bool value);
+    /// `append` appends each value to text(). The list is not empty.
+    template <class Value, class Append>
+    void list_member(std::string_view name, const std::vector<Value>& values, Append append) {
+        if (begin(name)) {
+            for (const Value& each : values) {
+                text_.push_back(&each == values.data() ? '[' : ',');
+                append(each);
+            }
+            text_.push_back(']');
+        }
+    }
     void list_member(std::string_view name, const std::vector<std::string>& texts);
     /// A member with this JSON text.
     void raw_member(std::string_view name, std::string_view value);
@@ -56,8 +75,20 @@ private:
     std::string text_ = "{";
 };
 
-/// Appends the members `name`, `strict` and `schema` of a format that has a schema.
-void append_answer_format(std::string& out, const answer_format& format);
+// What OpenAI's two dialects write alike: the one puts some members into an object, which `begin`
+// and `end` are, and the other does not.
+
+/// Appends the form of an answer.
+void append_answer_format(
+    std::string& out, const answer_format& format, std::string_view begin = {},
+    std::string_view end = {}
+);
+
+/// Appends a word or, with its name, the tool that is to be called.
+void append_tool_choice(
+    std::string& out, const tool_choice& choice, const tool_names& names,
+    std::string_view begin = {}, std::string_view end = {}
+);
 
 /// Appends the members of a tool: name, description and schema, which each dialect calls otherwise.
 void append_tool(

@@ -42,7 +42,6 @@ private:
     void reasoning();
     void cache_key();
     void tools();
-    void tool_choice();
 
     const model_request& request_;
     const model_parameters& given_ = request_.parameters;
@@ -63,11 +62,6 @@ std::string request_writer::write() {
     cache_key();
     parameters();
     if (request_.tools != nullptr && !request_.tools->empty()) {
-        // Here, because servers refuse both if no tools are offered.
-        tool_choice();
-        if (given_.parallel_tool_calls) {
-            body_.true_or_false("parallel_tool_calls", *given_.parallel_tool_calls);
-        }
         tools();
     }
     body_.extra_members({"input", "instructions"}); // These two are the conversation's own.
@@ -86,26 +80,15 @@ void request_writer::parameters() {
             settings_.on_left_out(given_.model, setting);
         }
     }
-    if (given_.temperature) {
-        body_.number_member("temperature", *given_.temperature);
-    }
-    if (given_.top_p) {
-        body_.number_member("top_p", *given_.top_p);
-    }
-    if (given_.max_output_tokens) {
-        body_.number_member("max_output_tokens", *given_.max_output_tokens);
-    }
+    body_.number_member("temperature", given_.temperature);
+    body_.number_member("top_p", given_.top_p);
+    body_.number_member("max_output_tokens", given_.max_output_tokens);
     reasoning();
-    if (given_.format == nullptr || !body_.begin("text")) {
-        return;
+    if (given_.format != nullptr && body_.begin("text")) {
+        out_.append(R"({"format":)");
+        append_answer_format(out_, *given_.format);
+        out_.push_back('}');
     }
-    if (given_.format->schema.empty()) {
-        out_.append(R"({"format":{"type":"json_object"}})");
-        return;
-    }
-    out_.append(R"({"format":{"type":"json_schema",)");
-    append_answer_format(out_, *given_.format);
-    out_.append("}}");
 }
 
 void request_writer::reasoning() {
@@ -137,41 +120,19 @@ void request_writer::cache_key() {
 }
 
 void request_writer::tools() {
-    if (!body_.begin("tools")) {
-        return;
+    // Here, because servers refuse the first two if no tools are offered.
+    if (given_.tool_choice && body_.begin("tool_choice")) {
+        append_tool_choice(out_, *given_.tool_choice, names_);
     }
-    char separator = '[';
-    for (const tool_definition& tool : *request_.tools) {
-        out_.push_back(separator);
-        separator = ',';
+    if (given_.parallel_tool_calls) {
+        body_.true_or_false("parallel_tool_calls", *given_.parallel_tool_calls);
+    }
+    body_.list_member("tools", *request_.tools, [this](const tool_definition& tool) {
         out_.append(R"({"type":"function",)");
         append_tool(out_, tool, names_, "parameters");
         // Without it, the server refuses schemas that its strict form cannot express.
         out_.append(R"(,"strict":false})");
-    }
-    out_.push_back(']');
-}
-
-void request_writer::tool_choice() {
-    if (!given_.tool_choice || !body_.begin("tool_choice")) {
-        return;
-    }
-    switch (given_.tool_choice->kind) {
-    case runner::tool_choice::mode::automatic:
-        out_.append(R"("auto")");
-        break;
-    case runner::tool_choice::mode::none:
-        out_.append(R"("none")");
-        break;
-    case runner::tool_choice::mode::required:
-        out_.append(R"("required")");
-        break;
-    case runner::tool_choice::mode::named:
-        out_.append(R"({"type":"function","name":)");
-        append_json_string(out_, names_.sent(given_.tool_choice->name));
-        out_.push_back('}');
-        break;
-    }
+    });
 }
 
 } // namespace

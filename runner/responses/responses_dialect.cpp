@@ -2,7 +2,6 @@
 
 #include "runner/responses/responses_chat_decoder.hpp"
 
-#include <string>
 #include <utility>
 
 namespace agui::runner {
@@ -14,16 +13,7 @@ public:
     explicit responses_dialect(responses_settings settings) : settings_(std::move(settings)) {}
 
     [[nodiscard]] transport_request write_request(const model_request& call) const override {
-        transport_request request;
-        request.target = "/responses";
-        request.headers.emplace_back("Accept", "text/event-stream");
-        request.body = write_responses_request(call, settings_);
-        return request;
-    }
-
-    [[nodiscard]] std::pair<std::string, std::string> key_header(std::string_view key
-    ) const override {
-        return {"Authorization", "Bearer " + std::string(key)};
+        return event_stream_request("/responses", write_responses_request(call, settings_));
     }
 
     [[nodiscard]] std::unique_ptr<answer_decoder>

@@ -68,7 +68,6 @@ private:
     [[nodiscard]] std::string parts_of(const session::content& content, bool& only_text);
     void assistant(const message& value);
     void answer_item(const placed_block& value);
-    void other_members(const json::object* members);
     void tool_result(const message& value);
 
     std::string& out_;
@@ -205,19 +204,8 @@ void input_writer::answer_item(const placed_block& value) {
         out_.append(json::serialize(*value.members)); // As it came.
         return;
     }
-    other_members(value.members);
+    append_members(out_, value.members);
     out_.push_back('}');
-}
-
-void input_writer::other_members(const json::object* members) {
-    if (members == nullptr) {
-        return;
-    }
-    for (const auto& [name, value] : *members) {
-        out_.push_back(',');
-        append_json_string(out_, std::string_view(name.data(), name.size()));
-        out_.append(":").append(json::serialize(value));
-    }
 }
 
 void input_writer::tool_result(const message& value) {
