@@ -1,7 +1,6 @@
 #include "runner/anthropic/anthropic_chat.hpp"
-#include "runner/provider/answer_blocks.hpp"
 #include "runner/provider/role_order.hpp"
-#include "tests/runner/provider/decoder_cases.hpp"
+#include "tests/runner/provider/request_case.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -21,45 +20,14 @@ namespace {
 namespace json = boost::json;
 using session::message;
 using session::role;
+using test::calling;
+using test::text_message;
+using test::tool_message;
+using test::user_parts;
 
-message text_message(session::role who, std::string text) {
-    message result;
-    result.role = who;
-    result.content = std::move(text);
-    return result;
-}
-
-message user_parts(std::string_view parts) {
-    message result;
-    result.role = role::user;
-    result.content = json::parse(parts).as_array();
-    return result;
-}
-
-message tool_message(std::string call_id, std::string text) {
-    message result = text_message(role::tool, std::move(text));
-    result.tool_call_id = std::move(call_id);
-    return result;
-}
-
-message calling(std::string text, std::vector<session::tool_call> calls) {
-    message result = text_message(role::assistant, std::move(text));
-    result.tool_calls = std::move(calls);
-    return result;
-}
-
-std::string hash_of(std::string_view text) {
-    text_hash hash;
-    hash.add(text);
-    return std::to_string(hash.value());
-}
-
-/// Builds a request that owns what model_request refers to.
-class AnthropicRequest : public ::testing::Test {
+class AnthropicRequest : public test::request_case<anthropic_settings> {
 protected:
-    AnthropicRequest() {
-        request.parameters.model = "claude-opus-5-5";
-        request.provider = "claude";
+    AnthropicRequest() : request_case("claude", "claude-opus-5-5", write_anthropic_request) {
         settings.cache = anthropic_cache::off;
         settings.mismatch = anthropic_mismatch::refuse;
         settings.on_left_out = [this](std::string_view model, std::string_view setting) {
@@ -67,46 +35,14 @@ protected:
         };
     }
 
-    std::string write() {
-        request.messages = &messages;
-        request.tools = &tools;
-        return write_anthropic_request(request, settings);
-    }
-
-    /// A member of the body as text; empty if it is absent.
-    std::string member(std::string_view name) {
-        const json::value body = json::parse(write());
-        const json::value* const found = body.as_object().if_contains(name);
-        return found == nullptr ? "" : json::serialize(*found);
-    }
-
     /// An answer of the model that is asked, with these recorded blocks.
     message answer(
         std::string text, std::string_view thoughts, std::string_view blocks,
         std::vector<session::tool_call> calls = {}
-    ) {
-        auto origin = std::make_shared<session::turn_origin>();
-        origin->provider = "claude";
-        origin->model = "claude-opus-5-5";
-        for (const session::tool_call& each : calls) {
-            session::turn_block& block = origin->blocks.emplace_back();
-            block.what = session::turn_block::kind::call;
-            block.id = each.id;
-        }
-        origin->data["anthropic"] = {
-            {"text", hash_of(text)},
-            {"thoughts", hash_of(thoughts)},
-            {"blocks", json::parse(blocks)}
-        };
-        message made = calling(std::move(text), std::move(calls));
-        made.origin = std::move(origin);
-        return made;
+    ) const {
+        return recorded_answer("anthropic", std::move(text), thoughts, blocks, std::move(calls));
     }
 
-    model_request request;
-    anthropic_settings settings;
-    std::vector<message> messages;
-    std::vector<tool_definition> tools;
     std::vector<std::string> left_out;
 };
 
@@ -726,72 +662,23 @@ TEST_F(AnthropicRequest, LetsTheConfigurationReplaceMembers) {
     );
 }
 
-// Claude's prompt cache, and the signatures of its thoughts, hold only for the same beginning.
 TEST_F(AnthropicRequest, OfALongerConversationBeginsWithTheFormerOne) {
-    request.instructions = "i";
-    tools.push_back({"f", "d", {}});
-    constexpr std::string_view end_of_body = "]}]}";
-    std::size_t grown = 0;
-    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-        SCOPED_TRACE(seed);
-        test::numbers random(seed);
-        request.parameters.model = random.below(2) == 0 ? "claude-opus-5-5" : "claude-opus-4-5";
-        messages.clear();
-        std::string former;
-        bool is_answered = false;
-        // Without an answer, a system message moves behind the next text of the user.
-        const auto may_move = [&] {
-            const std::size_t at = former.rfind(R"("role":"system")");
-            return !is_answered && at != std::string::npos && at > former.rfind(R"("role":"user")");
+    const auto thoughtful = [this](const std::string& id) {
+        return std::vector{
+            text_message(role::reasoning, "Hm."),
+            answer(
+                "Look.", "Hm.",
+                R"([{"is":"thinking","bytes":3,"members":{"signature":"s"}},)"
+                R"({"is":"text","bytes":5},{"is":"call"}])",
+                {{id, "f", "{}", {}, {}}}
+            )
         };
-        const auto check = [&] {
-            const std::string body = write();
-            ASSERT_TRUE(body.ends_with(end_of_body));
-            ASSERT_TRUE(body.starts_with(former)) << body << "\n\n" << former;
-            former = body.substr(0, body.size() - end_of_body.size());
-            ++grown;
-        };
-        for (int turn = 0; turn < 12; ++turn) {
-            if (may_move()) {
-                former.clear();
-            }
-            if (random.below(4) == 0) {
-                messages.push_back(text_message(role::system, random.below(3) == 0 ? "" : "s"));
-            }
-            messages.push_back(text_message(role::user, random.below(5) == 0 ? " " : "u"));
-            if (random.below(3) == 0) {
-                messages.push_back(text_message(role::user, "more"));
-            }
-            if (random.below(5) == 0) {
-                messages.push_back(text_message(role::system, "t"));
-            }
-            check();
-            for (std::uint64_t rounds = random.below(3); rounds > 0; --rounds) {
-                const std::string id = "id." + std::to_string(messages.size());
-                const bool thinks = random.below(2) == 0;
-                if (thinks) {
-                    messages.push_back(text_message(role::reasoning, "Hm."));
-                }
-                messages.push_back(
-                    thinks ? answer(
-                                 "Look.", "Hm.",
-                                 R"([{"is":"thinking","bytes":3,"members":{"signature":"s"}},)"
-                                 R"({"is":"text","bytes":5},{"is":"call"}])",
-                                 {{id, "f", "{}", {}, {}}}
-                             )
-                           : calling(random.below(2) == 0 ? "" : "t", {{id, "f", "{}", {}, {}}})
-                );
-                messages.push_back(tool_message(id, random.below(3) == 0 ? "" : "r"));
-                check();
-            }
-            is_answered = false;
-            if (random.below(6) > 0) {
-                is_answered = random.below(6) > 0;
-                messages.push_back(text_message(role::assistant, is_answered ? "a" : "\n"));
-            }
-        }
+    };
+    for (const char* const model : {"claude-opus-5-5", "claude-opus-4-5"}) {
+        SCOPED_TRACE(model);
+        request.parameters.model = model;
+        expect_growth("]}]}", thoughtful, true);
     }
-    EXPECT_GT(grown, 5000U);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "runner/base/tool_names.hpp"
 #include "runner/openai/openai_chat.hpp"
 #include "runner/provider/role_order.hpp"
+#include "tests/runner/provider/request_case.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -18,37 +19,15 @@ namespace {
 namespace json = boost::json;
 using session::message;
 using session::role;
-
-message text_message(session::role who, std::string text) {
-    message result;
-    result.role = who;
-    result.content = std::move(text);
-    return result;
-}
-
-message user_parts(std::string_view parts) {
-    message result;
-    result.role = role::user;
-    result.content = json::parse(parts).as_array();
-    return result;
-}
-
-message tool_message(std::string call_id, std::string text) {
-    message result = text_message(role::tool, std::move(text));
-    result.tool_call_id = std::move(call_id);
-    return result;
-}
+using test::text_message;
+using test::tool_message;
+using test::user_parts;
 
 using lines_of_roles = std::vector<std::string>;
 
-/// Builds a request that owns what model_request refers to.
-class OpenaiChatRequest : public ::testing::Test {
+class OpenaiChatRequest : public test::request_case<openai_settings> {
 protected:
-    std::string write() {
-        request.messages = &messages;
-        request.tools = &tools;
-        return write_openai_request(request, settings);
-    }
+    OpenaiChatRequest() : request_case("", "m", write_openai_request) {}
 
     /// The value of the `messages` member, as text.
     std::string messages_text() {
@@ -58,13 +37,6 @@ protected:
         EXPECT_TRUE(body.starts_with(begin) && body.ends_with(end)) << body;
         return body.substr(begin.size(), body.size() - begin.size() - end.size());
     }
-
-    OpenaiChatRequest() { request.parameters.model = "m"; }
-
-    model_request request;
-    openai_settings settings;
-    std::vector<message> messages;
-    std::vector<tool_definition> tools;
 };
 
 std::shared_ptr<const answer_format>
@@ -555,6 +527,16 @@ std::vector<message> tool_round(boost::json::object data) {
 const std::string call_text =
     R"([{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"})";
 const std::string result_text = R"(,{"role":"tool","tool_call_id":"c1","content":"done"}])";
+
+TEST_F(OpenaiChatRequest, OfALongerConversationBeginsWithTheFormerOne) {
+    request.provider = "main";
+    expect_growth(R"(],"tools":[)", [](const std::string& id) {
+        std::vector<message> round = tool_round({{"reasoning", "reasoning_content"}});
+        round.pop_back(); // Without the result.
+        round.back().tool_calls.front().id = id;
+        return round;
+    });
+}
 
 TEST_F(OpenaiChatRequest, SendsBackTheMembersThatTheProviderNeeds) {
     request.provider = "main";

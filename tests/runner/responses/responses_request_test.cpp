@@ -1,7 +1,6 @@
-#include "runner/provider/answer_blocks.hpp"
 #include "runner/provider/role_order.hpp"
 #include "runner/responses/responses_chat.hpp"
-#include "tests/runner/provider/decoder_cases.hpp"
+#include "tests/runner/provider/request_case.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -22,83 +21,21 @@ namespace {
 namespace json = boost::json;
 using session::message;
 using session::role;
+using test::calling;
+using test::text_message;
+using test::tool_message;
+using test::with_parts;
 
-message text_message(session::role who, std::string text) {
-    message result;
-    result.role = who;
-    result.content = std::move(text);
-    return result;
-}
-
-message with_parts(session::role who, std::string_view parts) {
-    message result;
-    result.role = who;
-    result.content = json::parse(parts).as_array();
-    return result;
-}
-
-message tool_message(std::string call_id, std::string text) {
-    message result = text_message(role::tool, std::move(text));
-    result.tool_call_id = std::move(call_id);
-    return result;
-}
-
-message calling(std::string text, std::vector<session::tool_call> calls) {
-    message result = text_message(role::assistant, std::move(text));
-    result.tool_calls = std::move(calls);
-    return result;
-}
-
-std::string hash_of(std::string_view text) {
-    text_hash hash;
-    hash.add(text);
-    return std::to_string(hash.value());
-}
-
-/// Builds a request that owns what model_request refers to.
-class ResponsesRequest : public ::testing::Test {
+class ResponsesRequest : public test::request_case<responses_settings> {
 protected:
-    ResponsesRequest() {
-        request.parameters.model = "gpt-5.6";
-        request.provider = "gpt";
-    }
-
-    std::string write() {
-        request.messages = &messages;
-        request.tools = &tools;
-        return write_responses_request(request, settings);
-    }
-
-    /// A member of the body as text; empty if it is absent.
-    std::string member(std::string_view name) {
-        const json::value body = json::parse(write());
-        const json::value* const found = body.as_object().if_contains(name);
-        return found == nullptr ? "" : json::serialize(*found);
-    }
+    ResponsesRequest() : request_case("gpt", "gpt-5.6", write_responses_request) {}
 
     /// An answer of the model that is asked, with these recorded items.
-    message
-    answer(std::string text, std::string_view items, std::vector<session::tool_call> calls = {}) {
-        auto origin = std::make_shared<session::turn_origin>();
-        origin->provider = "gpt";
-        origin->model = "gpt-5.6";
-        for (const session::tool_call& each : calls) {
-            session::turn_block& block = origin->blocks.emplace_back();
-            block.what = session::turn_block::kind::call;
-            block.id = each.id;
-        }
-        origin->data["responses"] = {
-            {"text", hash_of(text)}, {"thoughts", hash_of("")}, {"blocks", json::parse(items)}
-        };
-        message made = calling(std::move(text), std::move(calls));
-        made.origin = std::move(origin);
-        return made;
+    message answer(
+        std::string text, std::string_view items, std::vector<session::tool_call> calls = {}
+    ) const {
+        return recorded_answer("responses", std::move(text), "", items, std::move(calls));
     }
-
-    model_request request;
-    responses_settings settings;
-    std::vector<message> messages;
-    std::vector<tool_definition> tools;
 };
 
 const std::string rs1 =
@@ -402,57 +339,15 @@ TEST_F(ResponsesRequest, LetsTheConfigurationReplaceMembers) {
     );
 }
 
-// The server's prompt cache holds only for the same beginning.
 TEST_F(ResponsesRequest, OfALongerConversationBeginsWithTheFormerOne) {
-    request.instructions = "i";
-    tools.push_back({"f", "d", {}});
-    constexpr std::string_view end_of_body = "]}";
-    std::size_t grown = 0;
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-        SCOPED_TRACE(seed);
-        test::numbers random(seed);
-        messages.clear();
-        std::string former;
-        const auto check = [&] {
-            const std::string body = write();
-            ASSERT_EQ(body, write());
-            ASSERT_TRUE(body.ends_with(end_of_body));
-            ASSERT_TRUE(body.starts_with(former)) << body << "\n\n" << former;
-            former = body.substr(0, body.size() - end_of_body.size());
-            ++grown;
-        };
-        for (int turn = 0; turn < 10; ++turn) {
-            if (random.below(4) == 0) {
-                messages.push_back(text_message(role::system, random.below(3) == 0 ? "" : "s"));
-            }
-            messages.push_back(text_message(role::user, random.below(5) == 0 ? " " : "u"));
-            check();
-            for (std::size_t rounds = random.below(3); rounds > 0; --rounds) {
-                const std::string id = "id." + std::to_string(messages.size());
-                messages.push_back(
-                    random.below(2) == 0
-                        ? answer(
-                              "Look.",
-                              "[" + other(rs1) +
-                                  R"(,{"is":"text","bytes":5,"members":{"phase":"commentary"}},)"
-                                  R"({"is":"call"}])",
-                              {{id, "f", "{}", {}, {}}}
-                          )
-                        : calling(random.below(2) == 0 ? "" : "t", {{id, "f", "{}", {}, {}}})
-                );
-                messages.push_back(tool_message(id, random.below(3) == 0 ? "" : "r"));
-                check();
-            }
-            if (random.below(6) > 0) {
-                messages.push_back(
-                    random.below(3) == 0
-                        ? answer("a", "[" + other(rs2) + R"(,{"is":"text","bytes":1}])")
-                        : text_message(role::assistant, random.below(6) == 0 ? "\n" : "a")
-                );
-            }
-        }
-    }
-    EXPECT_GT(grown, 600U);
+    expect_growth("]}", [this](const std::string& id) {
+        return std::vector{answer(
+            "Look.",
+            "[" + other(rs1) +
+                R"(,{"is":"text","bytes":5,"members":{"phase":"commentary"}},{"is":"call"}])",
+            {{id, "f", "{}", {}, {}}}
+        )};
+    });
 }
 
 } // namespace
