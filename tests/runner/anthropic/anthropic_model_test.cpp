@@ -1,10 +1,7 @@
 #include "runner/anthropic/anthropic_model.hpp"
 
-#include "runner/chat/chat_loop_with_tools.hpp"
-#include "runner/http/scripted_transport.hpp"
-#include "runner/openai/openai_model.hpp"
 #include "tests/runner/anthropic/anthropic_answer_case.hpp"
-#include "tests/support/coroutine_test.hpp"
+#include "tests/runner/provider/model_case.hpp"
 
 #include <gmock/gmock.h>
 
@@ -27,34 +24,14 @@ using test::thinking_block;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class AnthropicModel : public test::coroutine_test {
+class AnthropicModel : public test::model_case {
 protected:
-    /// The bodies of the answers; what is asked goes into `requests`.
-    owned_model
-    answering(std::vector<std::string> answers, anthropic_model_settings settings = {}) {
-        std::vector<scripted_answer> script;
-        for (std::string& each : answers) {
-            script.emplace_back().body = std::move(each);
-        }
-        settings.url = "http://127.0.0.1:1";
+    owned_model answering(std::vector<std::string> bodies, anthropic_model_settings settings = {}) {
+        settings = playing(std::move(bodies), std::move(settings));
         settings.model = "claude-opus-5-5";
-        settings.client =
-            make_scripted_client(std::move(script), [this](const transport_request& asked) {
-                requests.push_back(asked);
-            });
         return anthropic_model(std::move(settings));
     }
 
-    chat_result
-    chat(owned_model model, std::vector<session::message> messages, chat_with_tools config = {}) {
-        return run(chat_loop_with_tools(
-            std::move(model), std::move(messages),
-            {tool("look", "Looks.", {"a"}, [](int a) { return "seen " + std::to_string(a); })},
-            std::move(config)
-        ));
-    }
-
-    std::vector<transport_request> requests;
     const std::string thoughtful_call = message_start() + thinking_block(0, "Hm.", "c2ln") +
                                         call_block(1, "toolu_1", "look", R"({\"a\":1})") +
                                         end_events("tool_use");
@@ -78,21 +55,6 @@ TEST_F(AnthropicModel, GetsItsThoughtsBackInPlace) {
     );
 }
 
-TEST_F(AnthropicModel, GetsThemBackInALaterChatToo) {
-    const chat_result first = chat(answering({thoughtful_call, done}), {user("Hi")});
-    ASSERT_TRUE(first);
-    std::vector<session::message> messages = first->messages;
-    messages.push_back(user("And now?"));
-
-    const auto go_on = [&](anthropic_model_settings settings) {
-        requests.clear();
-        (void)chat(answering({done}, std::move(settings)), messages);
-        return requests.at(0).body;
-    };
-    EXPECT_THAT(go_on({}), HasSubstr(R"("signature":"c2ln")"));
-    EXPECT_THAT(go_on({.url = {}, .model = {}, .name = "another"}), Not(HasSubstr("c2ln")));
-}
-
 TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
     anthropic_model_settings settings;
     settings.dialect.betas = {"a-1", "b-2"};
@@ -107,63 +69,6 @@ TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
             header{"anthropic-beta", "a-1,b-2,thinking-binding-controls-2026-08-01"}
         )
     );
-}
-
-// The thoughts stay stored while another model is asked, which gets none of them.
-TEST_F(AnthropicModel, GetsThemBackAfterAnotherModelHasAnswered) {
-    const chat_result first = chat(answering({thoughtful_call, done}), {user("Hi")});
-    ASSERT_TRUE(first);
-    std::vector<session::message> messages = first->messages;
-    messages.push_back(user("Once more."));
-    const std::string call_of_other =
-        R"(data: {"choices":[{"delta":{"reasoning_content":"Well.","tool_calls":[{"index":0,)"
-        R"("id":"functions.look:0","function":{"name":"look","arguments":"{\"a\":2}"}}]}}]})"
-        "\n\n"
-        R"(data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]})"
-        "\n\ndata: [DONE]\n\n";
-    const std::string end_of_other =
-        R"(data: {"choices":[{"delta":{"content":"Twice."},"finish_reason":"stop"}]})"
-        "\n\ndata: [DONE]\n\n";
-    std::vector<scripted_answer> answers(2);
-    answers[0].body = call_of_other;
-    answers[1].body = end_of_other;
-    std::vector<std::string> asked;
-    const chat_result second = chat(
-        openai_model(
-            {.url = "http://127.0.0.1:1",
-             .model = "other",
-             .client = make_scripted_client(
-                 answers, [&](const transport_request& request) { asked.push_back(request.body); }
-             )}
-        ),
-        messages
-    );
-    ASSERT_TRUE(second) << second.error().text();
-    EXPECT_THAT(asked.at(0), Not(HasSubstr("c2ln")));
-    messages = second->messages;
-    messages.push_back(user("Back again."));
-    requests.clear();
-
-    (void)chat(answering({done}), messages);
-
-    const std::string& body = requests.at(0).body;
-    EXPECT_THAT(body, HasSubstr(R"("signature":"c2ln")"));
-    EXPECT_THAT(body, Not(HasSubstr("Well.")));
-    EXPECT_THAT(body, Not(HasSubstr("functions.look")));
-    EXPECT_THAT(body, HasSubstr(R"("name":"look","input":{"a":2})"));
-}
-
-TEST_F(AnthropicModel, WhoseAnswerWasCutGetsNoThoughtsOfItBack) {
-    const std::string cut = thoughtful_call.substr(0, thoughtful_call.size() - 300);
-    const chat_result failed = chat(answering({cut}), {user("Hi")});
-    ASSERT_FALSE(failed);
-    std::vector<session::message> messages = failed.error().so_far.messages;
-    messages.push_back(user("Again."));
-    requests.clear();
-
-    (void)chat(answering({done}), messages);
-
-    EXPECT_THAT(requests.at(0).body, Not(HasSubstr("c2ln")));
 }
 
 TEST_F(AnthropicModel, GoesOnFromItsPausedAnswer) {
@@ -248,31 +153,7 @@ TEST_F(AnthropicModel, ThatIsOverloadedGivesWayToAnother) {
     EXPECT_TRUE(ask(in_the_stream));
 }
 
-TEST_F(AnthropicModel, ItsKeyIsCutOutOfTheServersText) {
-    scripted_answer refusal;
-    refusal.status = 401;
-    refusal.body =
-        R"({"type":"error","error":{"type":"authentication_error","message":"bad key sk-ant-secret"}})";
-    refusal.headers = {{"request-id", "req_7"}};
-    const chat_result failed = chat(
-        anthropic_model(
-            {.url = "http://127.0.0.1:1",
-             .model = "m",
-             .key = "sk-ant-secret",
-             .client = make_scripted_client({refusal})}
-        ),
-        {user("Hi")}
-    );
-
-    ASSERT_FALSE(failed);
-    EXPECT_EQ(failed.error().what, stop_reason::model_rejected);
-    EXPECT_EQ(failed.error().status, 401);
-    EXPECT_EQ(failed.error().request_id, "req_7");
-    EXPECT_THAT(failed.error().text(), Not(HasSubstr("sk-ant-secret")));
-}
-
 TEST_F(AnthropicModel, RefusesWhatItCannotBeAskedWith) {
-    EXPECT_THROW((void)anthropic_model({.url = "ftp://x", .model = "m"}), std::invalid_argument);
     anthropic_model_settings settings{.url = "http://127.0.0.1:1", .model = "claude-opus-5-5"};
     settings.parameters.temperature = 0.5;
     EXPECT_THROW((void)anthropic_model(settings), std::invalid_argument);
