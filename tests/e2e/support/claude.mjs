@@ -2,7 +2,7 @@
 // with another conversation before them. It pauses in the middle of a search, and takes back neither a text nor a question
 // that it refused.
 
-import http from 'node:http';
+import { StrictServer } from './strict_server.mjs';
 
 const versions = ['2023-06-01', '2026-10-21']; // The vendor's own clients send the second.
 const bindingBeta = 'thinking-binding-controls-2026-08-01';
@@ -16,43 +16,15 @@ function unmarked(value) {
     return JSON.parse(JSON.stringify(value, (key, member) => (key === 'cache_control' ? undefined : member)));
 }
 
-export class Claude {
-    static async start() {
-        const claude = new Claude();
-        claude.requests = []; // Bodies.
-        claude.refusals = [];
-        claude.returned = 0; // Thoughts that came back.
-        claude.dropped = 0; // Thoughts that came back after another conversation.
-        claude.paused = undefined; // The content of the last answer as JSON, if it is a pause.
-        claude.withdrawn = []; // Texts that no request may hold.
-        claude.signed = new Map(); // By signature: the thought, and what stood before it.
-        claude.server = http.createServer((request, response) => claude.serve(request, response));
-        await new Promise((resolve) => claude.server.listen(0, '127.0.0.1', resolve));
-        claude.url = `http://127.0.0.1:${claude.server.address().port}`;
-        return claude;
-    }
+export class Claude extends StrictServer {
+    idHeader = 'request-id';
+    dropped = 0; // Thoughts that came back after another conversation.
+    paused = undefined; // The content of the last answer as JSON, if it is a pause.
+    withdrawn = []; // Texts that no request may hold.
+    signed = new Map(); // By signature: the thought, and what stood before it.
 
-    async stop() {
-        this.server.closeAllConnections();
-        await new Promise((resolve) => this.server.close(resolve));
-    }
-
-    async serve(request, response) {
-        let text = '';
-        for await (const chunk of request) text += chunk;
-        const body = JSON.parse(text);
-        this.requests.push(body);
-        const wrong = this.problem(request, body);
-        if (wrong) {
-            this.refusals.push(wrong);
-            response.writeHead(400, { 'content-type': 'application/json' });
-            response.end(JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: wrong } }));
-            return;
-        }
-        response.writeHead(200, { 'content-type': 'text/event-stream', 'request-id': `req_${this.requests.length}` });
-        const answer = Buffer.from(this.answer(body));
-        for (let at = 0; at < answer.length; at += 61) response.write(answer.subarray(at, at + 61));
-        response.end();
+    refusal(message) {
+        return { type: 'error', error: { type: 'invalid_request_error', message } };
     }
 
     problem({ url, headers }, body) {

@@ -1,44 +1,16 @@
 // A server that speaks Responses as strictly as OpenAI's: it encrypts its reasoning, keeps nothing, and refuses a
 // history whose calls, outputs and reasoning do not fit together.
 
-import http from 'node:http';
+import { StrictServer } from './strict_server.mjs';
 
 const outputs = new Set(['message', 'reasoning', 'function_call', 'web_search_call']);
 
-export class OpenaiResponses {
-    static async start() {
-        const openai = new OpenaiResponses();
-        openai.requests = []; // Bodies.
-        openai.refusals = [];
-        openai.returned = 0; // Reasoning that came back.
-        openai.made = new Map(); // By id: the item, and the id of the reasoning before it.
-        openai.server = http.createServer((request, response) => openai.serve(request, response));
-        await new Promise((resolve) => openai.server.listen(0, '127.0.0.1', resolve));
-        openai.url = `http://127.0.0.1:${openai.server.address().port}/v1`;
-        return openai;
-    }
+export class OpenaiResponses extends StrictServer {
+    path = '/v1';
+    made = new Map(); // By id: the item, and the id of the reasoning before it.
 
-    async stop() {
-        this.server.closeAllConnections();
-        await new Promise((resolve) => this.server.close(resolve));
-    }
-
-    async serve(request, response) {
-        let text = '';
-        for await (const chunk of request) text += chunk;
-        const body = JSON.parse(text);
-        this.requests.push(body);
-        const wrong = this.problem(request, body);
-        if (wrong) {
-            this.refusals.push(wrong);
-            response.writeHead(400, { 'content-type': 'application/json' });
-            response.end(JSON.stringify({ error: { message: wrong, type: 'invalid_request_error', param: null, code: null } }));
-            return;
-        }
-        response.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': `req_${this.requests.length}` });
-        const answer = Buffer.from(this.answer(body));
-        for (let at = 0; at < answer.length; at += 61) response.write(answer.subarray(at, at + 61));
-        response.end();
+    refusal(message) {
+        return { error: { message, type: 'invalid_request_error', param: null, code: null } };
     }
 
     problem({ url, headers }, body) {
