@@ -1,8 +1,6 @@
 #include "runner/anthropic/anthropic_chat_decoder.hpp"
 
 #include "runner/base/json_members.hpp"
-#include "runner/base/json_scratch.hpp"
-#include "runner/base/refusing_status.hpp"
 #include "runner/base/utf8.hpp"
 
 #include <boost/json/array.hpp>
@@ -20,17 +18,6 @@ anthropic_decoder::anthropic_decoder(model_sink& sink, std::string model, std::s
           {.part = "an event", .end = "a stop_reason"}, std::move(model), std::move(provider_name)
       ),
       blocks_(sink) {}
-
-void anthropic_decoder::on_event(std::string_view name, std::string_view data) {
-    const std::string_view text = text_of_event(name, data);
-    if (text.empty() || holds(text)) {
-        return;
-    }
-    const parsed_json parsed = parse_json_scratch(text);
-    if (const json::object* const event = object_in_part(parsed.value)) {
-        read(name, *event, parsed.torn);
-    }
-}
 
 /// Some servers leave out the type, which is the event's name, too.
 void anthropic_decoder::read(std::string_view name, const json::object& value, bool torn) {
@@ -159,13 +146,9 @@ void anthropic_decoder::settle() {
 }
 
 void anthropic_decoder::report(const json::object& value) {
-    fail("the stream holds an error", stream_error_text(value));
     const json::object* const error = object_in(value, "error");
     const int status = error == nullptr ? 0 : status_of_error(string_in(*error, "type"));
-    failure_->status = status;
-    if (is_refusing_status(status) && !blocks_.begun()) {
-        failure_->what = model_failure::kind::rejected;
-    }
+    fail_in_stream(stream_error_text(value), status, blocks_.begun());
 }
 
 } // namespace agui::runner

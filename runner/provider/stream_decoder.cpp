@@ -1,6 +1,8 @@
 #include "runner/provider/stream_decoder.hpp"
 
 #include "runner/base/json_blanks.hpp"
+#include "runner/base/json_scratch.hpp"
+#include "runner/base/refusing_status.hpp"
 #include "runner/base/utf8.hpp"
 
 #include <boost/json/value.hpp>
@@ -24,6 +26,17 @@ bool stream_decoder::feed(std::string_view bytes) {
         fail(std::string(wrong));
     }
     return !over();
+}
+
+void stream_decoder::on_event(std::string_view name, std::string_view data) {
+    const std::string_view text = text_of_event(name, data);
+    if (text.empty() || holds(text)) {
+        return;
+    }
+    const parsed_json parsed = parse_json_scratch(text);
+    if (const boost::json::object* const part = object_in_part(parsed.value)) {
+        read(name, *part, parsed.torn);
+    }
 }
 
 std::shared_ptr<void> stream_decoder::deliver_large() {
@@ -114,6 +127,14 @@ void stream_decoder::fail(std::string detail, std::string upstream) {
             .detail = std::move(detail),
             .upstream = std::move(upstream)
         });
+    }
+}
+
+void stream_decoder::fail_in_stream(std::string upstream, int status, bool begun) {
+    fail("the stream holds an error", std::move(upstream));
+    failure_->status = status;
+    if (is_refusing_status(status) && !begun) {
+        failure_->what = model_failure::kind::rejected;
     }
 }
 

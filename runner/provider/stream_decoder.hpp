@@ -16,8 +16,8 @@
 namespace agui::runner {
 
 /// The frame of a decoder whose answers are JSON objects, in events or one after the other. A
-/// dialect implements on_event(), which gets each of them, and read(); the frame has the rest: the
-/// body, large parts, failures and the outcome.
+/// dialect implements read(), which gets each of them; the frame has the rest: the body, large
+/// parts, failures and the outcome.
 class stream_decoder : public answer_decoder, protected answer_body::reader {
 public:
     stream_decoder(const stream_decoder&) = delete;
@@ -54,6 +54,8 @@ protected:
     stream_decoder(words dialect, std::string model, std::string provider)
         : model_(std::move(model)), provider_(std::move(provider)), words_(dialect), body_(*this) {}
 
+    /// Parses the part and reads it.
+    void on_event(std::string_view name, std::string_view data) override;
     /// Reads one part, whose strings may be cut in the middle of a character (`torn`). `name` is
     /// the event's name, empty if the part was large.
     virtual void read(std::string_view name, const boost::json::object& part, bool torn) = 0;
@@ -73,6 +75,9 @@ protected:
     /// text was cut with the body.
     [[nodiscard]] const boost::json::object* object_in_part(const boost::json::value* parsed);
     void fail(std::string detail, std::string upstream = {});
+    /// Fails with an error that came in place of the rest of the answer. It is a refusal if its
+    /// status is one and the answer has not `begun`.
+    void fail_in_stream(std::string upstream, int status, bool begun);
     /// Some servers say that the answer ended with calls although it has none, or the reverse.
     void fit_reason_to_calls(std::size_t calls) noexcept;
     [[nodiscard]] bool over() const noexcept { return failure_ || stopped_ || done_; }

@@ -1,8 +1,6 @@
 #include "runner/responses/responses_chat_decoder.hpp"
 
 #include "runner/base/json_members.hpp"
-#include "runner/base/json_scratch.hpp"
-#include "runner/base/refusing_status.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/responses/responses_fields.hpp"
 
@@ -32,17 +30,6 @@ responses_decoder::responses_decoder(model_sink& sink, std::string model, std::s
           {.part = "an event", .end = "its last event"}, std::move(model), std::move(provider_name)
       ),
       items_(sink) {}
-
-void responses_decoder::on_event(std::string_view name, std::string_view data) {
-    const std::string_view text = text_of_event(name, data);
-    if (text.empty() || holds(text)) {
-        return;
-    }
-    const parsed_json parsed = parse_json_scratch(text);
-    if (const json::object* const event = object_in_part(parsed.value)) {
-        read(name, *event, parsed.torn);
-    }
-}
 
 /// Some servers leave out the type, which is the event's name, too.
 void responses_decoder::read(std::string_view name, const json::object& event, bool torn) {
@@ -142,11 +129,7 @@ void responses_decoder::settle() {
 
 void responses_decoder::report(const json::value& error) {
     responses_error read = read_responses_error(error);
-    fail("the stream holds an error", std::move(read.text));
-    failure_->status = read.status;
-    if (is_refusing_status(read.status) && !items_.begun()) {
-        failure_->what = model_failure::kind::rejected;
-    }
+    fail_in_stream(std::move(read.text), read.status, items_.begun());
 }
 
 } // namespace agui::runner

@@ -35,7 +35,6 @@ public:
     [[nodiscard]] bool complete() const noexcept override { return stopped_; }
 
 private:
-    void on_event(std::string_view name, std::string_view data) override;
     void read(std::string_view name, const boost::json::object& event, bool torn) override;
     void settle() override;
     [[nodiscard]] std::optional<token_usage> take_usage() override { return std::move(usage_); }

@@ -3,7 +3,7 @@
 /// Answers of chat completions as text, and the cases that the tests of the decoder are made of.
 
 #include "runner/openai/openai_chat_decoder.hpp"
-#include "tests/runner/openai/recording_model_sink.hpp"
+#include "tests/runner/provider/decoder_cases.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,21 +33,7 @@ inline std::string describe(const runner::model_outcome& outcome) {
             return "not the decoder's business";
         }
     }
-    switch (outcome->reason) {
-    case runner::finish_reason::stop:
-        return "stop";
-    case runner::finish_reason::tool_calls:
-        return "tool_calls";
-    case runner::finish_reason::length:
-        return "length";
-    case runner::finish_reason::content_filter:
-        return "content_filter";
-    case runner::finish_reason::pause:
-        return "pause";
-    case runner::finish_reason::refusal:
-        return "refusal";
-    }
-    return "";
+    return reason_text(outcome->reason);
 }
 
 struct answer_case {

@@ -30,6 +30,24 @@ public:
     std::string data;
 };
 
+inline std::string reason_text(runner::finish_reason reason) {
+    switch (reason) {
+    case runner::finish_reason::stop:
+        return "stop";
+    case runner::finish_reason::tool_calls:
+        return "tool_calls";
+    case runner::finish_reason::length:
+        return "length";
+    case runner::finish_reason::content_filter:
+        return "content_filter";
+    case runner::finish_reason::pause:
+        return "pause";
+    case runner::finish_reason::refusal:
+        return "refusal";
+    }
+    return "";
+}
+
 inline std::string describe_answer(const runner::model_outcome& outcome) {
     if (!outcome) {
         const runner::model_failure& failed = outcome.error();
@@ -47,27 +65,7 @@ inline std::string describe_answer(const runner::model_outcome& outcome) {
             return "not the decoder's business";
         }
     }
-    std::string text;
-    switch (outcome->reason) {
-    case runner::finish_reason::stop:
-        text = "stop";
-        break;
-    case runner::finish_reason::tool_calls:
-        text = "tool_calls";
-        break;
-    case runner::finish_reason::length:
-        text = "length";
-        break;
-    case runner::finish_reason::content_filter:
-        text = "content_filter";
-        break;
-    case runner::finish_reason::pause:
-        text = "pause";
-        break;
-    case runner::finish_reason::refusal:
-        text = "refusal";
-        break;
-    }
+    const std::string text = reason_text(outcome->reason);
     return outcome->unknown_reason.empty() ? text : text + " (" + outcome->unknown_reason + ")";
 }
 
