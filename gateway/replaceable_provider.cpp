@@ -9,6 +9,7 @@ replaceable_provider::replaceable_provider(
 )
     : name_(first->name()),
       account_(first->account()),
+      binds_tools_(first->binds_tools()),
       circuit_(std::move(circuit)),
       current_(std::move(first)) {}
 

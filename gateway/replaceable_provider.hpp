@@ -20,12 +20,13 @@ public:
         std::shared_ptr<runner::model_circuit> circuit = nullptr
     );
 
-    /// Uses `next` (not null, with the same name and account) for further calls. Calls in progress
-    /// keep the former provider.
+    /// Uses `next` (not null, with the same name, account and dialect) for further calls. Calls in
+    /// progress keep the former provider.
     void replace(std::unique_ptr<runner::model_provider> next);
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
     [[nodiscard]] std::string_view account() const noexcept override { return account_; }
+    [[nodiscard]] bool binds_tools() const noexcept override { return binds_tools_; }
     [[nodiscard]] std::shared_ptr<runner::model_circuit> circuit() const noexcept override {
         return circuit_;
     }
@@ -37,6 +38,7 @@ private:
 
     const std::string name_;
     const std::string account_;
+    const bool binds_tools_;
     const std::shared_ptr<runner::model_circuit> circuit_;
     mutable mutex mutex_;
     std::shared_ptr<runner::model_provider> current_ AGUI_GUARDED_BY(mutex_);

@@ -216,11 +216,10 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.client_history = agent.client_history;
     entry.context = agent.context;
     entry.state = agent.state;
-    const bool binds_thoughts =
-        find_model(all, agent.models.front()).provider == model_config::provider_kind::anthropic;
-    entry.tool_list =
-        agent.tool_list.value_or(binds_thoughts ? tool_list::append : tool_list::exact);
-    entry.settings.binds_tools = entry.tool_list == tool_list::append;
+    const bool binds_tools = std::ranges::any_of(agent.models, [&](const std::string& name) {
+        return providers.at(name)->binds_tools();
+    });
+    entry.tool_list = agent.tool_list.value_or(binds_tools ? tool_list::append : tool_list::exact);
     entry.refresh = agent.instructions_refresh;
     entry.prompt_source = prompt_source_of(agent);
     entry.checks_prefix =

@@ -242,7 +242,7 @@ struct agent_config {
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
-    /// nullopt (`auto`): `append` if the provider of the first model is `anthropic`, else `exact`.
+    /// nullopt (`auto`): `append` if one of the models binds_tools(), else `exact`.
     std::optional<gateway::tool_list> tool_list;
     gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;
     bool prefix_check = true; ///< `prefix_check = "log"`

@@ -30,6 +30,8 @@ public:
         return {"x-api-key", std::string(key)};
     }
 
+    [[nodiscard]] bool binds_tools() const noexcept override { return true; }
+
     [[nodiscard]] std::unique_ptr<answer_decoder>
     make_decoder(const model_parameters& asked, model_sink& sink) const override {
         return std::make_unique<anthropic_decoder>(sink, asked.model, settings_.provider_name);

@@ -205,6 +205,10 @@ public:
     /// the account that got it. Holds no secret. The same after a key was replaced. May be empty.
     [[nodiscard]] virtual std::string_view account() const noexcept { return {}; }
 
+    /// True if its server accepts the opaque data of an answer only together with the list of tools
+    /// with which it made them. Otherwise the list may have grown.
+    [[nodiscard]] virtual bool binds_tools() const noexcept { return false; }
+
     /// Counts its outages; null if nobody does. The loop reports each call to it.
     [[nodiscard]] virtual std::shared_ptr<model_circuit> circuit() const noexcept {
         return nullptr;

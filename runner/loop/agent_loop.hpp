@@ -110,8 +110,6 @@ struct agent_settings {
     /// Declared although they are not offered, unless an offered tool has the name. A call of one
     /// gets an error result.
     std::vector<tool_definition> withdrawn_tools;
-    /// The models' opaque data is valid only with the list of tools with which it was made.
-    bool binds_tools = false;
     /// Offers no tool that is not in tool_order.
     bool keeps_tool_list = false;
     std::uint32_t max_rounds = 10; ///< Number of model answers whose calls may be executed.

@@ -14,9 +14,7 @@ struct data_owner {
     std::string_view provider; ///< Empty if nothing is sent back.
     std::string_view model;
     std::string_view account; ///< model_provider::account()
-    /// Its server accepts the data only with the list of tools with which it made them; otherwise
-    /// the list may have grown.
-    bool binds_tools = false;
+    bool binds_tools = false; ///< model_provider::binds_tools()
 };
 
 /// Leaves out of `history` the opaque data that may not be sent in this request: signatures,

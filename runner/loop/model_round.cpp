@@ -200,7 +200,7 @@ model_round::bind(const model_request& request, std::size_t index, bool on_branc
         .provider = request.provider,
         .model = request.parameters.model,
         .account = provider(index).account(),
-        .binds_tools = run_.request.agent.binds_tools
+        .binds_tools = provider(index).binds_tools()
     };
     std::string prefix = bind_data(*request.messages, parts, asked);
     if (run_.services.prefixes != nullptr) {

@@ -88,6 +88,9 @@ public:
         return {"Authorization", "Bearer " + std::string(key)};
     }
 
+    /// model_provider::binds_tools()
+    [[nodiscard]] virtual bool binds_tools() const noexcept { return false; }
+
     /// A decoder for the answer to one call. `sink` must outlive it.
     [[nodiscard]] virtual std::unique_ptr<answer_decoder>
     make_decoder(const model_parameters& asked, model_sink& sink) const = 0;

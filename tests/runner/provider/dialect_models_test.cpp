@@ -37,6 +37,7 @@ struct model_dialect_case {
     /// Bytes at the end of `call` without which it is cut; 0 if a cut answer keeps its data.
     std::size_t end_bytes;
     std::string request_id_header;
+    bool binds_tools = false; ///< The server takes its data only with an equal list of tools.
 };
 
 void PrintTo(const model_dialect_case& value, std::ostream* out) { *out << value.name; }
@@ -73,7 +74,7 @@ const std::vector<model_dialect_case>& dialects() {
              test::call_block(1, "toolu_1", "look", R"({\"a\":1})") + test::end_events("tool_use"),
          "c2ln+/=",
          test::message_start() + test::text_block(0, "Done.") + test::end_events("end_turn"), 300,
-         "request-id"},
+         "request-id", true},
         {"Responses", "gpt-5.6",
          [](asked_model given) {
              return responses_model(settings_of<responses_model_settings>(std::move(given)));
@@ -122,6 +123,23 @@ TEST_P(DialectModels, GetItsDataBackInALaterChatToo) {
     (void)ask(GetParam(), first, {GetParam().done}, "another");
     EXPECT_THAT(last_body(), HasSubstr("seen 1"));
     EXPECT_THAT(last_body(), Not(HasSubstr(GetParam().opaque)));
+}
+
+TEST_P(DialectModels, GetItsDataBackWithMoreToolsUnlessItsServerBindsThem) {
+    const std::vector<session::message> first =
+        ask(GetParam(), {}, {GetParam().call, GetParam().done});
+    const auto paint = [](int) {
+        return std::string("done");
+    };
+    more_tools.push_back(tool("paint", "Paints.", {"color"}, paint));
+    (void)ask(GetParam(), first, {GetParam().done});
+
+    EXPECT_THAT(last_body(), HasSubstr("paint"));
+    if (GetParam().binds_tools) {
+        EXPECT_THAT(last_body(), Not(HasSubstr(GetParam().opaque)));
+    } else {
+        EXPECT_THAT(last_body(), HasSubstr(GetParam().opaque));
+    }
 }
 
 // The data stays stored while another model is asked, which gets none of it.

@@ -37,13 +37,15 @@ protected:
         const auto look = [](int a) {
             return "seen " + std::to_string(a);
         };
+        std::vector<runner::server_tool> tools = more_tools;
+        tools.insert(tools.begin(), runner::tool("look", "Looks.", {"a"}, look));
         return run(runner::chat_loop_with_tools(
-            std::move(model), std::move(messages), {runner::tool("look", "Looks.", {"a"}, look)},
-            std::move(config)
+            std::move(model), std::move(messages), std::move(tools), std::move(config)
         ));
     }
 
     std::vector<runner::transport_request> requests;
+    std::vector<runner::server_tool> more_tools; ///< Offered after `look`.
 };
 
 } // namespace agui::test
