@@ -20,7 +20,7 @@ struct readiness {
     std::function<boost::json::object()> models;    ///< Only for `?detail`.
 };
 
-/// The query parameter with which GET /readyz tells more than anybody may know.
+/// Query parameter of GET /readyz that adds the states of the models. It needs the token.
 inline constexpr std::string_view detail_parameter = "detail";
 
 /// GET /readyz: 200, or 503 with the reason while draining or while the store is unavailable, so

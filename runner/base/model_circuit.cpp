@@ -75,17 +75,18 @@ model_circuit::call model_circuit::begin(std::shared_ptr<model_circuit> self) {
     if (self == nullptr || self->settings_.failures == 0) {
         return made;
     }
-    if (self->enter(made)) {
-        self->report(state::half_open);
+    const bool half_opens = self->enter(made);
+    made.circuit_ = std::move(self); // First, so that a log that throws leaves no probe taken.
+    if (half_opens) {
+        made.circuit_->report(state::half_open);
     }
-    made.circuit_ = std::move(self);
     return made;
 }
 
 /// Returns true if the circuit has become half-open.
 bool model_circuit::enter(call& made) {
-    const unix_ms now = time_.now();
     const std::lock_guard lock(mutex_);
+    const unix_ms now = time_.now(); // Under the lock: times must not go back.
     const bool half_opens = state_ == state::open && has_passed(opened_, settings_.pause, now);
     if (half_opens) {
         state_ = state::half_open;
@@ -118,9 +119,9 @@ void model_circuit::on_answer(const call& made) {
 }
 
 void model_circuit::on_outage(const call& made) {
-    const unix_ms now = time_.now();
     {
         const std::lock_guard lock(mutex_);
+        const unix_ms now = time_.now();
         if (made.era_ != era_) {
             return;
         }

@@ -99,12 +99,12 @@ private:
     sent_data leave_out(message& value) const {
         const turn_origin& origin = *value.origin;
         const bool is_own = !asked_.provider.empty() && origin.provider == asked_.provider &&
-                            origin.model == asked_.model && origin.account == asked_.account;
+                            origin.model == asked_.model;
         if (!is_own) {
             value.origin = nullptr;
             return sent_data::none;
         }
-        if (stands(origin)) {
+        if (origin.account == asked_.account && stands(origin)) {
             return sent_data::all;
         }
         value.origin = std::make_shared<const turn_origin>(session::without_bound_data(origin));

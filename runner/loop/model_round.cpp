@@ -40,6 +40,22 @@ bool asks_for_patience(const model_failure& failed) noexcept {
            *failed.retry_after <= longest_wait;
 }
 
+// A model that asks to be asked again after some time.
+struct patience {
+    std::size_t place;
+    std::chrono::milliseconds time;
+};
+
+// A call of which nothing more will be known may not stay the probe of its circuit.
+struct end_of_call {
+    explicit end_of_call(model_circuit::call& of) : call(of) {}
+    ~end_of_call() { call = {}; }
+    end_of_call(const end_of_call&) = delete;
+    end_of_call& operator=(const end_of_call&) = delete;
+
+    model_circuit::call& call;
+};
+
 // stop_source::run() needs a value.
 boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
     co_await pause(time);
@@ -76,8 +92,8 @@ void model_round::set_order() {
     }
 }
 
-// Models that are not ready change places with a later one that is. If there is none, they are
-// asked all the same: a model that fails often is better than no model.
+// The first model that is ready moves to `place`, and the others keep their order. If none is, the
+// next one is asked all the same: a model that fails often is better than no model.
 std::size_t model_round::choose(std::size_t place) {
     call_ = {}; // Of the former model.
     for (std::size_t at = place; at < order_.size(); ++at) {
@@ -103,6 +119,8 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         co_return stop_reason::token_limit;
     }
     int repeats = 0;
+    std::optional<patience> asked; // By the last model that did.
+    const end_of_call ended{call_};
     set_order();
     for (std::size_t place = 0;;) {
         const std::size_t index = choose(place);
@@ -140,20 +158,25 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         if (!turn_->empty() || failed_->what == model_failure::kind::cancelled) {
             co_return reason_of(*failed_);
         }
+        if (asks_for_patience(*failed_)) {
+            asked = patience{place, *failed_->retry_after};
+        }
         if (place < run_.request.fallbacks.size()) {
             ++place;
             failed_.reset();
             continue;
         }
-        if (repeats++ == most_repeats || !asks_for_patience(*failed_)) {
+        if (repeats++ == most_repeats || !asked) {
             co_return reason_of(*failed_);
         }
         pass_failpoint("loop.wait_for_model");
-        const auto waited = co_await run_.stop.run(wait_for(*failed_->retry_after));
+        const auto waited = co_await run_.stop.run(wait_for(asked->time));
         failed_.reset();
         if (!waited) {
             co_return run_.stop.reason();
         }
+        place = asked->place;
+        asked.reset();
     }
 }
 
@@ -190,19 +213,20 @@ bool model_round::is_on_branch() const {
 /// beginning of the request for turn_origin::prefix.
 boost::asio::awaitable<std::string>
 model_round::bind(const model_request& request, std::size_t index, bool on_branch) {
-    auto hashing = [&request] {
-        return parts_of(request);
-    };
-    request_parts parts = co_await run_heavy(
-        run_.services.heavy, as_parsing(static_cast<std::size_t>(request.bytes)), hashing
-    );
     const data_owner asked{
         .provider = request.provider,
         .model = request.parameters.model,
         .account = provider(index).account(),
         .binds_tools = provider(index).binds_tools()
     };
-    std::string prefix = bind_data(*request.messages, parts, asked);
+    auto binding = [&request, &asked] {
+        request_parts parts = parts_of(request);
+        std::string prefix = bind_data(*request.messages, parts, asked);
+        return std::pair(std::move(parts), std::move(prefix));
+    };
+    auto [parts, prefix] = co_await run_heavy(
+        run_.services.heavy, as_parsing(static_cast<std::size_t>(request.bytes)), binding
+    );
     if (run_.services.prefixes != nullptr) {
         check_prefix(request, std::move(parts), on_branch);
     }

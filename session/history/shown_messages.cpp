@@ -30,6 +30,12 @@ std::optional<call_status> status_in(const call_statuses& statuses, const std::s
     return found == statuses.end() ? std::nullopt : std::optional(found->second);
 }
 
+// An answer that paused before it said anything: clients were shown no message.
+bool is_silent_pause(const message& value) {
+    return value.role == role::assistant && value.origin && value.origin->end == turn_end::paused &&
+           value.tool_calls.empty() && is_blank(value.content);
+}
+
 class view {
 public:
     view(const thread_record& thread, const std::vector<node_index>& path)
@@ -41,6 +47,9 @@ public:
     }
 
     void add(const message& stored) {
+        if (is_silent_pause(stored)) {
+            return;
+        }
         if (is_failure_note(stored)) {
             if (last_spoken_) {
                 show_failure(stored, out_[*last_spoken_]);

@@ -96,6 +96,7 @@ describe('the clients of the vendors understand the mocks', () => {
     });
 
     it('was refused nothing', () => {
+        assert.ok(claude.requests.length > 0 && openai.requests.length > 0);
         assert.deepEqual([...claude.refusals, ...openai.refusals], []);
     });
 });

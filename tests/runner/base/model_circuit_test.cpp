@@ -194,9 +194,13 @@ TEST_F(ModelCircuit, AModelWithoutOneIsReady) {
 TEST_F(ModelCircuit, ACallMayOutliveIt) {
     fail(3);
     time.advance(30s);
-    const model_circuit::call probe = begin();
+    std::optional<model_circuit::call> probe = begin();
+    const std::weak_ptr<model_circuit> watched = circuit;
 
-    circuit = nullptr; // The sanitizer checks the rest.
+    circuit = nullptr;
+    EXPECT_FALSE(watched.expired());
+    probe.reset();
+    EXPECT_TRUE(watched.expired());
 }
 
 TEST(Outages, AreWhatAServerIsToBlameFor) {

@@ -284,6 +284,18 @@ TEST_F(AgentLoop, TheOnlyModelIsAskedAgainWhenItSaysSo) {
     EXPECT_EQ(model.histories.size(), 3U);
 }
 
+TEST_F(Fallback, AModelThatSaysSoIsAskedAgainAfterTheOthersHaveFailed) {
+    model.turns = {fails_after(0), says("Hi")};
+    second.turns = {fails(model_failure::kind::timeout)};
+    third.turns = {fails(model_failure::kind::unavailable)};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.histories.size(), 2U);
+    EXPECT_EQ(third.histories.size(), 1U);
+}
+
 TEST_F(AgentLoop, AModelIsNotAskedAgainForEverNorAfterALongTime) {
     model.turns = {fails_after(0), fails_after(0), fails_after(0)};
     play();

@@ -142,7 +142,7 @@ TEST_F(BoundData, IsLeftOutBehindDataThatIsLeftOut) {
 
 TEST_F(BoundData, GoesToItsProviderModelAndAccountOnly) {
     said.owner.account = "b";
-    EXPECT_EQ(first(), "none");
+    EXPECT_EQ(first(), "plain") << "plain reasoning is bound to no account";
     said.owner = {.provider = "main", .model = "n", .account = "a"};
     EXPECT_EQ(data_of(said.ask().at(1)), "none");
     said.owner = {.provider = "other", .model = "m", .account = "a"};

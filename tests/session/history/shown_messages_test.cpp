@@ -55,6 +55,23 @@ TEST(ShownMessages, ACallThatNobodyCanAnswerHasAnErrorResult) {
     EXPECT_EQ(sentence_of(call_status::open), "none") << "its run goes on";
 }
 
+TEST(ShownMessages, AnAnswerThatPausedBeforeItSaidAnythingIsNone) {
+    for (const char* const text : {"", "Well"}) {
+        thread_builder thread;
+        thread.user("u1", "One").assistant("a1", text).assistant("a2", "Done");
+        thread_record record = thread.build();
+        auto origin = std::make_shared<turn_origin>();
+        origin->end = turn_end::paused;
+        record.nodes.edit_each([&](stored_message& node) {
+            if (node.message.id == "a1") {
+                node.message.origin = origin;
+            }
+        });
+        const auto messages = shown_messages(record, tip_of(record));
+        EXPECT_EQ(messages.size(), std::string_view(text).empty() ? 2U : 3U) << text;
+    }
+}
+
 TEST(ShownMessages, TheErrorIsInTheContentToo) {
     const auto messages = shown_messages(with_call(call_status::dead).build(), 1);
 
