@@ -1,0 +1,103 @@
+// [server] and [auth]: who may come in, and which addresses are used.
+#include "tests/gateway/config/config_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+using test::load;
+using test::minimal;
+using test::problem_of;
+
+TEST(Config, DemandsAuthOffLoopback) {
+    const std::string problem = problem_of(minimal, {"server.listen=0.0.0.0:8080"});
+
+    EXPECT_NE(problem.find("auth: is required because"), std::string::npos) << problem;
+    EXPECT_TRUE(load(minimal, {"server.listen=[::1]:8080"}));
+}
+
+TEST(Config, DemandsHostsWhereEverybodyMayComeInFromElsewhere) {
+    const std::string problem =
+        problem_of(minimal, {"server.listen=0.0.0.0:8080", "auth.mode=none"});
+
+    EXPECT_NE(problem.find("server: allowed_hosts is required"), std::string::npos) << problem;
+    EXPECT_TRUE(load(
+        minimal,
+        {"server.listen=0.0.0.0:8080", "auth.mode=none", "server.allowed_hosts=[\"app.example\"]"}
+    ));
+    EXPECT_TRUE(load(minimal, {"auth.mode=none"}));
+}
+
+TEST(Config, NamesTheKeysThatCorsAndPagesNeed) {
+    EXPECT_FALSE(load(minimal, {"server.cors_credentials=true"}));
+    EXPECT_TRUE(load(
+        minimal, {"server.cors_origins=[\"https://app.example\"]", "server.cors_credentials=true"}
+    ));
+    EXPECT_FALSE(load(minimal, {"server.spa=true"}));
+    EXPECT_FALSE(load(minimal, {"server.csp=default-src 'self'"}));
+    EXPECT_TRUE(load(minimal, {"server.spa=true", "server.static_dir=/", "server.csp="}));
+}
+
+TEST(Config, ReadsMemoryAndProxies) {
+    const config all = load(
+                           minimal, {"server.max_memory_bytes=1073741824",
+                                     "server.trusted_proxies=[\"10.0.0.0/8\", \"::1\"]"}
+    )
+                           .value();
+    EXPECT_EQ(effective_memory(all.server), 1U << 30U);
+    EXPECT_EQ(all.server.trusted_proxies.size(), 2U);
+    EXPECT_FALSE(load(minimal, {"server.trusted_proxies=[\"proxy.example\"]"}));
+    EXPECT_FALSE(load(minimal, {"server.max_memory_bytes=1000"}));
+    EXPECT_GT(effective_memory(load(minimal)->server), 0U) << "half of what there is";
+}
+
+TEST(Config, OtherGatewaysAskAtTheListenAddress) {
+    server_config server;
+    EXPECT_EQ(effective_peer_url(server, 4000, "10.0.0.3"), "http://127.0.0.1:4000");
+    server.listen = "[fd00::1]:80";
+    server.base_path = "/chat";
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://[fd00::1]:80/chat");
+    server.peer_url = "https://gateway-1.internal";
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "https://gateway-1.internal");
+}
+
+TEST(Config, OtherGatewaysAskAtTheAddressThatTheDatabaseSeesIfAllAreListenedOn) {
+    server_config server;
+    server.listen = "0.0.0.0:80";
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://10.0.0.3:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "fd00::3"), "") << "nobody listens there";
+    EXPECT_EQ(effective_peer_url(server, 80, "127.0.0.1"), "");
+    EXPECT_EQ(effective_peer_url(server, 80, "::1"), "");
+    EXPECT_EQ(effective_peer_url(server, 80, ""), "") << "a Unix socket";
+    server.listen = "[::]:80";
+    EXPECT_EQ(effective_peer_url(server, 80, "fd00::3"), "http://[fd00::3]:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://10.0.0.3:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "fe80::3"), "") << "known on one link only";
+}
+
+TEST(Config, RefusesAPeerUrlThatPathsCannotBeAppendedTo) {
+    EXPECT_NE(
+        problem_of(minimal, {"server.peer_url=10.0.0.3:8080"}).find("peer_url"), std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"server.peer_url=http://a/"}).find("peer_url"), std::string::npos
+    );
+}
+
+TEST(Config, ServesLoopbackNamesWhileListeningOnLoopback) {
+    server_config server;
+    EXPECT_EQ(
+        effective_hosts(server), (std::vector<std::string>{"localhost", "127.0.0.1", "[::1]"})
+    );
+    server.listen = "0.0.0.0:80";
+    EXPECT_TRUE(effective_hosts(server).empty());
+    server.allowed_hosts = {"app.example"};
+    EXPECT_EQ(effective_hosts(server), std::vector<std::string>{"app.example"});
+}
+
+} // namespace
+} // namespace agui::gateway

@@ -1,0 +1,182 @@
+// [tools] and [[mcp_servers]].
+#include "tests/gateway/config/config_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+using test::ConfigSecret;
+using test::load;
+using test::minimal;
+using test::problem_of;
+
+TEST(Config, RefusesHeadersThatCannotBePassedOn) {
+    const std::string hook = std::string(minimal) +
+                             "[[tools.webhook]]\nname = \"w\"\nurl = \"http://h/\"\n"
+                             "pass_headers = [\"X-Tenant\", \"";
+    EXPECT_TRUE(load(hook + "cookie\"]\n"));
+    for (const std::string name :
+         {"Host", "content-length", "Transfer-Encoding", "idempotency-key", "connection", "", "a b",
+          "a:b", "*"}) {
+        EXPECT_NE(
+            problem_of(hook + name + "\"]\n")
+                .find("holds the name of a header that cannot be passed on"),
+            std::string::npos
+        ) << name;
+    }
+}
+
+TEST_F(ConfigSecret, RefusesToPassItsOwnTokenOn) {
+    const std::string webhook = std::string(minimal) + R"(
+[[tools.webhook]]
+name = "get_weather"
+url = "http://127.0.0.1:9000/weather"
+pass_headers = ["X-Tenant", "AUTHORIZATION"]
+)";
+    const std::string server = std::string(minimal) + R"(
+[[mcp_servers]]
+name = "files"
+url = "http://127.0.0.1:9001/mcp"
+pass_headers = ["Authorization"]
+)";
+    const std::vector<std::string> bearer{"auth.mode=bearer", "auth.token_env=AGUI_TEST_KEY"};
+
+    for (const auto& [text, place] : std::vector<std::pair<std::string, std::string>>{
+             {webhook, "tools: pass_headers of \"get_weather\" must not hold Authorization"},
+             {server, "mcp_servers: pass_headers of \"files\" must not hold Authorization"},
+         }) {
+        SCOPED_TRACE(text);
+        const std::string problem = problem_of(text, bearer);
+        EXPECT_NE(problem.find(place), std::string::npos) << problem;
+        EXPECT_NE(problem.find("X-Upstream-Authorization"), std::string::npos) << problem;
+        EXPECT_TRUE(load(text)) << "without [auth] it is nobody's token but the tool's";
+        EXPECT_TRUE(load(text, {"auth.mode=none"}));
+        std::string other = text;
+        const bool upper = other.find("AUTH") != std::string::npos;
+        other.replace(
+            other.find(upper ? "AUTHORIZATION" : "Authorization"), 13, "X-Upstream-Authorization"
+        );
+        EXPECT_TRUE(load(other, bearer));
+    }
+}
+
+TEST_F(ConfigSecret, NeverPrintsTheQueryOfAWebhook) {
+    const config all = load(std::string(minimal) + R"(
+[[tools.webhook]]
+name = "get_weather"
+url = "https://h/weather/?key=sk-canary-1&units=metric&flag"
+)")
+                           .value();
+
+    ASSERT_EQ(all.tools.webhooks.size(), 1U);
+    EXPECT_EQ(all.tools.webhooks[0].url, "https://h/weather?key=sk-canary-1&units=metric&flag");
+    const std::string printed = print_config(all);
+    EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("'https://h/weather?key=***&units=***&flag'"), std::string::npos)
+        << printed;
+}
+
+TEST_F(ConfigSecret, ReadsMcpServersAndNeverPrintsTheirSecrets) {
+    const config all = load(std::string(minimal) + R"(
+[[mcp_servers]]
+name = "files"
+url = "http://127.0.0.1:9001/mcp/?key=sk-canary-1"
+headers = { X-Team = "sk-canary-2" }
+header_env = { Authorization = "AGUI_TEST_KEY" }
+ca_file = "own.pem"
+pass_headers = ["Authorization"]
+timeout_seconds = 5
+[[mcp_servers]]
+name = "local"
+command = "npx"
+args = ["-y", "sk-canary-3"]
+cwd = "/tmp"
+env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
+)")
+                           .value();
+
+    ASSERT_EQ(all.tools.mcp_servers.size(), 2U);
+    const mcp_server_config& files = all.tools.mcp_servers[0];
+    EXPECT_EQ(files.name, "files");
+    EXPECT_EQ(files.url, "http://127.0.0.1:9001/mcp/?key=sk-canary-1");
+    EXPECT_EQ(files.headers, (header_list{{"X-Team", "sk-canary-2"}}));
+    EXPECT_EQ(files.secret_headers.at("Authorization").value, "sk-canary");
+    EXPECT_EQ(files.ca_file, "own.pem");
+    EXPECT_EQ(files.pass_headers, std::vector<std::string>{"authorization"});
+    EXPECT_EQ(files.timeout, std::chrono::seconds(5));
+    const mcp_server_config& local = all.tools.mcp_servers[1];
+    EXPECT_EQ(local.command, "npx");
+    EXPECT_EQ(local.args, (std::vector<std::string>{"-y", "sk-canary-3"}));
+    EXPECT_EQ(local.cwd, "/tmp");
+    EXPECT_EQ(local.environment, (header_list{{"AGUI_TEST_KEY", "sk-canary"}}));
+    EXPECT_EQ(local.timeout, std::chrono::seconds(30));
+
+    const std::string printed = print_config(all);
+    EXPECT_EQ(printed.find("sk-canary"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("url = 'http://127.0.0.1:9001/mcp/?key=***'"), std::string::npos);
+    EXPECT_NE(printed.find("AGUI_TEST_KEY"), std::string::npos);
+    EXPECT_NE(printed.find("ca_file = 'own.pem'"), std::string::npos);
+    EXPECT_NE(printed.find("pass_headers = [ 'authorization' ]"), std::string::npos);
+    EXPECT_NE(printed.find("args = [ '***', '***' ]"), std::string::npos) << printed;
+}
+
+TEST(Config, ChecksMcpServers) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"url = \"http://h/mcp\"", "mcp_servers.name: is missing"},
+        {"name = \"a__b\"\nurl = \"http://h/mcp\"", "mcp_servers.name: must be 1 to 32"},
+        {"name = \"\"\nurl = \"http://h/mcp\"", "mcp_servers.name: must be 1 to 32"},
+        {"name = \"a\"", "mcp_servers.url: either url or command is required, not both"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\ncommand = \"c\"\nargs = []",
+         "mcp_servers.url: either url or command is required, not both"},
+        {"name = \"a\"\nurl = \"files\"", "mcp_servers.url: must be an http://"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\ncwd = \"/\"", "mcp_servers.cwd: needs a command"},
+        {"name = \"a\"\ncommand = \"c\"\nheaders = {}", "mcp_servers.headers: needs a url"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\npass_headers = [\"Host\"]",
+         "mcp_servers.pass_headers: holds the name of a header that cannot be passed on"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\npass_headers = [\"Mcp-Session-Id\"]",
+         "mcp_servers.pass_headers: holds the name of a header that cannot be passed on"},
+        {"name = \"a\"\ncommand = \"c\"\npass_headers = []", "mcp_servers.pass_headers: needs a url"
+        },
+        {"name = \"a\"\ncommand = \"c\"\nca_file = \"f\"", "mcp_servers.ca_file: needs a url"},
+        {"name = \"a\"\ncommand = \"\"", "mcp_servers.command: must not be empty"},
+        {"name = \"a\"\ncommand = \"c\"\nenv_allow = [\"A=B\"]", "mcp_servers.env_allow: must hold"
+        },
+        {"name = \"a\"\ncommand = \"c\"\ntimeout_seconds = 0",
+         "mcp_servers.timeout_seconds: must be"},
+        {"name = \"a\"\ncommand = \"c\"\nenv = {}", "mcp_servers.env: unknown key"},
+        {"name = \"a\"\ncommand = \"c\"\n[[mcp_servers]]\nname = \"a\"\ncommand = \"c\"",
+         "mcp_servers.name: is used twice"},
+    };
+    for (const auto& [text, expected] : cases) {
+        SCOPED_TRACE(text);
+        const std::string problem =
+            problem_of(std::string(minimal) + "[[mcp_servers]]\n" + text + "\n");
+        EXPECT_NE(problem.find(expected), std::string::npos) << problem;
+    }
+}
+
+TEST(Config, ChecksToolNamesAndSchemas) {
+    EXPECT_NE(
+        problem_of(minimal, {"tools.external.0.name=mcp__x"}).find("tools.external.name"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"tools.external.0.name=t", "tools.external.0.parameters=[1]"})
+            .find("parameters"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"tools.external.0.name=t", "tools.external.1.name=t"})
+            .find("two tools have the name \"t\""),
+        std::string::npos
+    );
+}
+
+} // namespace
+} // namespace agui::gateway
