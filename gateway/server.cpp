@@ -474,23 +474,23 @@ asio::awaitable<void> server::impl::drop_old_logs() {
         std::chrono::duration_cast<milliseconds>(settings.session.link_age + std::chrono::hours(24))
             .count();
     while (!stopping) {
-        bool dropped = false;
+        result<void> dropped = failure{errc::internal, {}, {}, {}};
         try {
             check_failpoint("sweep.begin");
-            dropped = (co_await store->drop_logs({
-                           .ended_since = system_clock().now() - age,
-                           .attached_since = system_clock().now() - attached,
-                           .max_bytes = settings.session.log_max_bytes,
-                       }))
-                          .has_value();
+            dropped = co_await store->drop_logs({
+                .ended_since = system_clock().now() - age,
+                .attached_since = system_clock().now() - attached,
+                .max_bytes = settings.session.log_max_bytes,
+            });
             check_failpoint("sweep.done");
         } catch (const std::exception& error) {
-            log.log(
-                log_level::error, "the removal of old logs has failed", {{"error", error.what()}}
-            );
+            dropped = failure{errc::internal, error.what(), {}, {}};
         }
         if (!dropped) {
-            log.log(log_level::error, "old logs could not be dropped");
+            log.log(
+                log_level::error, "old logs could not be dropped",
+                {{"detail", dropped.error().detail}}
+            );
         }
         if (stopping) {
             co_return;

@@ -285,16 +285,22 @@ boost::asio::awaitable<result<bool>> recover_orphans(
             orphan_ending ending(services, store, {held, releases && is_last}, orphan);
             ended = co_await ending.end();
         } catch (const std::exception& error) {
-            services.log.log(
-                log_level::error, "the recovery of a run has failed", {{"error", error.what()}}
-            );
+            ended = failure{errc::internal, error.what(), {}, {}};
         }
         pass_failpoint("recovery.run_ended");
-        services.log.log(
-            ended ? log_level::warning : log_level::error,
-            ended ? "an orphaned run was ended" : "an orphaned run could not be ended",
-            {{"thread", held->key().thread_id}, {"run", orphan.run.run_id}}
-        );
+        if (ended) {
+            services.log.log(
+                log_level::warning, "an orphaned run was ended",
+                {{"thread", held->key().thread_id}, {"run", orphan.run.run_id}}
+            );
+        } else {
+            services.log.log(
+                log_level::error, "an orphaned run could not be ended",
+                {{"thread", held->key().thread_id},
+                 {"run", orphan.run.run_id},
+                 {"detail", ended.error().detail}}
+            );
+        }
         all_ended = all_ended && ended;
     }
     co_return all_ended;

@@ -1,4 +1,6 @@
+#include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
@@ -6,11 +8,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -783,6 +790,39 @@ TEST_F(ServerTest, LogsWhyTheStoreFails) {
     );
     server.reset();
 }
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(ServerTest, LogsOnceWhyOldLogsCouldNotBeDropped) {
+    memory_logger log;
+    options.log = &log;
+    const failpoint_hook failing([](std::string_view place) {
+        if (place == "sweep.begin") {
+            throw std::runtime_error("no memory");
+        }
+    });
+    start();
+    const auto failures = [&log] {
+        return std::ranges::count_if(log.lines(), [](const std::string& line) {
+            return line.starts_with("error ");
+        });
+    };
+    const auto give_up = std::chrono::steady_clock::now() + patience;
+    while (failures() == 0 && std::chrono::steady_clock::now() < give_up) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    server.reset();
+
+    EXPECT_EQ(failures(), 1);
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::Contains(::testing::AllOf(
+            ::testing::HasSubstr("old logs could not be dropped"), ::testing::HasSubstr("no memory")
+        ))
+    );
+}
+
+#endif
 
 TEST_F(ServerTest, CancelsARunWhoseClientLeftWhereAskedTo) {
     answer = say_and_stall("Hello");

@@ -21,7 +21,11 @@ namespace agui::test {
 namespace {
 
 using gateway::recover_orphans;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::string started =
     R"({"type":"RUN_STARTED","timestamp":1,"threadId":"thread_1","runId":"r","protocolVersion":"1.1"})";
@@ -157,6 +161,30 @@ TEST_F(OrphanRecovery, FreesTheThreadOnlyOnceAllHaveEnded) {
 
     EXPECT_TRUE(recover().value());
     EXPECT_FALSE(held->is_held());
+}
+
+TEST_F(OrphanRecovery, LogsOnceWhyARunCouldNotBeEnded) {
+    (void)begin(*open(), thread_1, "r");
+    const auto store = open();
+    const session::lease_ptr held = get(store->acquire(thread_1, {}));
+    const failpoint_hook failing([](std::string_view place) {
+        if (place == "recovery.commit") {
+            throw std::runtime_error("no memory");
+        }
+    });
+
+    EXPECT_FALSE(
+        run(recover_orphans({*store, tools_, ids_, time_, log()}, *store, held, true)).value()
+    );
+
+    EXPECT_THAT(log().lines(), Contains(StartsWith("error ")).Times(1));
+    EXPECT_THAT(
+        log().lines(), Contains(AllOf(
+                           HasSubstr("an orphaned run could not be ended"), HasSubstr("run=r"),
+                           HasSubstr("no memory")
+                       ))
+    );
+    store->release(held);
 }
 
 #endif
