@@ -381,14 +381,21 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
         }
         // Messages that can never succeed leave the queue, so that later ones are answered.
         if (!thrown && !may_succeed_later(begun.error().code)) {
+            bool are_withdrawn = true;
             for (const std::int64_t number : request.batch->numbers) {
-                (void)co_await core.store_of(request.conversation)
-                    .withdraw(request.conversation.thread, number);
+                const auto removed = co_await core.store_of(request.conversation)
+                                         .withdraw(request.conversation.thread, number);
+                are_withdrawn = are_withdrawn && removed;
             }
+            // A message that stays is taken by the thread's next run, which fails in the same way.
             core.services.log.log(
-                log_level::warning,
-                "the queued messages of a thread cannot be answered: withdrawing them",
-                {{"thread", request.conversation.thread.thread_id}, {"run", request.batch->run_id}}
+                are_withdrawn ? log_level::warning : log_level::error,
+                are_withdrawn
+                    ? "queued messages of a thread cannot be answered and were withdrawn"
+                    : "queued messages of a thread cannot be answered and could not be withdrawn",
+                {{"thread", request.conversation.thread.thread_id},
+                 {"run", request.batch->run_id},
+                 {"reason", to_string(begun.error().code)}}
             );
         }
         core.queue.set_over(

@@ -365,8 +365,12 @@ public:
         co_return result<void>();
     }
     asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
-        return store_->withdraw(std::move(key), number);
+        if (refuses_withdrawals_) {
+            co_return failure{errc::store_unavailable, "the server does not answer"};
+        }
+        co_return co_await store_->withdraw(std::move(key), number);
     }
+    void refuse_withdrawals(bool yes) { refuses_withdrawals_ = yes; }
     asio::awaitable<result<void>>
     keep_attachment(thread_key key, session::attachment what, std::uint64_t bytes_max) override {
         return store_->keep_attachment(std::move(key), std::move(what), bytes_max);
@@ -514,6 +518,7 @@ private:
     std::atomic<bool> logs_are_damaged_{false};
     std::string held_lookup_; ///< A runId, empty if there is none; guarded by the mutex.
     std::atomic<bool> refuses_lookups_{false};
+    std::atomic<bool> refuses_withdrawals_{false};
     std::atomic<bool> holds_a_lookup_{false};
     std::atomic<bool> lookup_may_go_{false};
     std::shared_ptr<session::lease_term> term_;
@@ -601,6 +606,10 @@ void shared_store::hold_lookup(std::size_t number, std::string run_id) {
 
 void shared_store::refuse_lookups(std::size_t number, bool yes) {
     find(number)->refuse_lookups(yes);
+}
+
+void shared_store::refuse_withdrawals(std::size_t number, bool yes) {
+    find(number)->refuse_withdrawals(yes);
 }
 
 bool shared_store::holds_a_lookup(std::size_t number) const {

@@ -44,6 +44,8 @@ public:
     void damage_logs(std::size_t door);
     /// Makes a door refuse to look runs up, or ends that. Refused look-ups count as refused reads.
     void refuse_lookups(std::size_t door, bool yes);
+    /// Makes a door refuse to take requests out of queues, or ends that.
+    void refuse_withdrawals(std::size_t door, bool yes);
     /// Holds a door's next look-up of a run with that id until it is released, ten seconds at most.
     void hold_lookup(std::size_t door, std::string run_id);
     /// True while a look-up is held.

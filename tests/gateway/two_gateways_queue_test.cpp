@@ -495,6 +495,42 @@ TEST_F(QueueOfTwoGatewaysOfOneProcess, AReaderOfAnAnsweredMessageWaitsForTheStor
     EXPECT_THAT(rest_of(*one), HasSubstr("Two"));
 }
 
+// A message that is too large for the thread comes into the queue without the limits of A.
+TEST_F(QueueOfTwoGatewaysOfOneProcess, MessagesThatCanNeitherBeAnsweredNorWithdrawnAreLogged) {
+    options.log = &log;
+    settings.session.on_busy = gateway::busy_policy::enqueue;
+    settings.session.max_thread_bytes = 65'536;
+    start_both();
+    const auto third = common->open();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto waiting = open(a(), post("/agui", body_of("s")));
+    session::queued_request large;
+    session::message& message = large.messages.emplace_back();
+    message.id = "u-u";
+    message.role = session::role::user;
+    message.content = std::string(100'000, 'u');
+    large.run_id = "u";
+    large.agent_id = "default";
+    large.protocol = "1.1";
+    large.queued_at = large.waits_since = 1;
+    ASSERT_TRUE(outcome_of(third->enqueue({"", "t"}, large, {100, 1'000'000})));
+    fake->refuse_withdrawals(1, true);
+
+    model.answer({.text = "One"});
+
+    EXPECT_THAT(rest_of(*waiting), HasSubstr("RUN_ERROR"));
+    EXPECT_EQ(outcome_of(third->queued({"", "t"})).value().size(), 2U);
+    EXPECT_THAT(
+        log.lines(),
+        Contains(AllOf(
+            HasSubstr("error queued messages of a thread cannot be answered and could not be"),
+            HasSubstr("reason=body_too_large")
+        ))
+    );
+    servers = {};
+}
+
 #ifdef AGUI_FAILPOINTS
 
 // What has failed is done again by the next look.
