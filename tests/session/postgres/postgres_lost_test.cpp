@@ -1,6 +1,5 @@
 // Logs whose last entries are lost or of unknown outcome: the entries that readers were shown are
 // there.
-#include "session/postgres/pg_logs.hpp"
 #include "tests/session/postgres/proxied_stores.hpp"
 
 #include <thread>
@@ -233,38 +232,6 @@ TEST_F(PostgresLost, NoCommitLeavesAGapInALog) {
     EXPECT_TRUE(get(store->read_log(number, 0, 10)).empty());
     done(store->commit(thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"})));
     EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"end"});
-}
-
-struct deaf final : pg_gateway::listener {
-    void on_lost() override {}
-    void on_registered(std::int64_t /*id*/) override {}
-    void on_renewed() override {}
-    void on_not_renewed(const std::string&) override {}
-};
-
-TEST(PgLogs, ForgetRunsWhoseLeasesWereLost) {
-    boost::asio::io_context context;
-    const pg_target nowhere("postgresql://127.0.0.1:1/db", "");
-    pg_pool pool(context.get_executor(), nowhere, {.size = 1, .prepares = true});
-    pg_clock time(system_clock());
-    pg_shared shared{context, pool, {}, null_logger(), time};
-    deaf listener;
-    pg_gateway gateway(shared, 1000ms, listener);
-    pg_logs logs(shared, gateway, {});
-
-    const auto kept = std::make_shared<lease>(thread_1, "kept", 1);
-    logs.open(1, 0, kept);
-    for (std::int64_t i = 2; i <= 1000; ++i) {
-        const auto held = std::make_shared<lease>(thread_1, "run", 2);
-        logs.open(i, 0, held);
-        (void)held->set_lost();
-    }
-    EXPECT_LE(logs.size(), 130U);
-    const auto observer = std::make_shared<recording_observer>();
-    logs.append(slice_of(1, 1, {"1"}), observer, kept);
-    logs.finish();
-    logs.close(1);
-    EXPECT_TRUE(observer->wait_failed()) << "it was accepted, and not written";
 }
 
 } // namespace
