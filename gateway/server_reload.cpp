@@ -1,0 +1,86 @@
+#include "gateway/server_impl.hpp"
+
+#include "gateway/config/config_access.hpp"
+
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+
+namespace agui::gateway {
+
+void server::impl::warn_of_weak_secrets() {
+    for (const std::string& line : weak_secrets(settings)) {
+        log.log(log_level::warning, "a secret is weak or readable by others", {{"problem", line}});
+    }
+}
+
+server::impl::provider_list server::impl::providers_with_new_keys(const config& next) {
+    provider_list made;
+    // The new configuration has the same models.
+    for (std::size_t i = 0; i < next.models.size(); ++i) {
+        const model_config& model = next.models[i];
+        if (is_served(model.provider) && model.api_key.value != settings.models[i].api_key.value) {
+            made.emplace_back(model.name, make_provider(next, model, options, log, &heavy));
+        }
+    }
+    return made;
+}
+
+config_result<void> server::impl::reload(const config& fresh) {
+    const std::lock_guard lock(reload_mutex);
+    config_result<config> next = with_secrets_of(settings, fresh);
+    if (!next) {
+        return next.error();
+    }
+    provider_list made;
+    try { // Failures must precede the first change.
+        made = providers_with_new_keys(*next);
+    } catch (const std::runtime_error& error) {
+        return config_problems{{error.what()}};
+    }
+    for (auto& [name, provider] : made) {
+        providers.at(name)->replace(std::move(provider));
+    }
+    if (next->session.store_password.value != settings.session.store_password.value) {
+        store->use_password(next->session.store_password.value);
+    }
+    const std::optional<std::string> expected = expected_token(*next);
+    if (!expected && expected_token(settings)) {
+        log.log(log_level::warning, "requests no longer need a token");
+    }
+    token.replace(expected);
+    for (std::size_t i = 0; i < settings.models.size(); ++i) {
+        settings.models[i].api_key = std::move(next->models[i].api_key);
+    }
+    settings.session.store_password = std::move(next->session.store_password);
+    settings.auth = std::move(next->auth);
+    log.log(log_level::info, "reloaded [auth] and the secrets; other settings need a restart");
+    warn_of_weak_secrets();
+    return {};
+}
+
+config_problems server::impl::read_again() {
+    try {
+        const config_result<config> fresh = options.read_config();
+        if (!fresh) {
+            return fresh.error();
+        }
+        const config_result<void> done = reload(*fresh);
+        return done ? config_problems() : done.error();
+    } catch (const std::exception& error) {
+        return {{error.what()}};
+    }
+}
+
+void server::impl::reload_from_source() {
+    const config_problems problems = read_again();
+    for (const std::string& line : problems.lines) {
+        log.log(
+            log_level::error, "the configuration was not reloaded: nothing has changed",
+            {{"problem", line}}
+        );
+    }
+}
+
+} // namespace agui::gateway

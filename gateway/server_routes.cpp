@@ -1,0 +1,126 @@
+#include "gateway/server_impl.hpp"
+
+#include "gateway/http/static_files.hpp"
+#include "gateway/peers/peer_routes.hpp"
+#include "gateway/routes/agui_route.hpp"
+#include "gateway/routes/cancel_route.hpp"
+#include "gateway/routes/chat_stream_route.hpp"
+#include "gateway/routes/events_route.hpp"
+#include "gateway/routes/health_routes.hpp"
+#include "gateway/routes/history_route.hpp"
+#include "gateway/routes/part_routes.hpp"
+#include "gateway/routes/state_route.hpp"
+#include "gateway/routes/thread_routes.hpp"
+#include "session/base/clock.hpp"
+
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+/// Two ids and room to spare. Small enough to use the memory reserve, so that a stop can always be
+/// read.
+constexpr std::size_t max_cancel_bytes = 16U << 10U;
+
+} // namespace
+
+std::vector<route> server::impl::make_routes() {
+    const http_handler run = make_agui_route(runs, parser, passed_headers(settings.tools));
+    const http_handler chat =
+        make_chat_stream_route(runs, parser, ids, &memory, passed_headers(settings.tools));
+    const std::size_t depth = settings.server.input.max_json_depth;
+    std::vector<route> table{
+        {.method = "POST", .pattern = "/agui", .handler = run, .passable = true, .json = true},
+        {.method = "POST",
+         .pattern = "/agui/agents/{agentId}",
+         .handler = run,
+         .passable = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/chat/stream",
+         .handler = chat,
+         .passable = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/chat/agents/{agentId}/stream",
+         .handler = chat,
+         .passable = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/agui/cancel",
+         .handler = make_cancel_route(runs, depth),
+         .json = true,
+         .max_body_bytes = max_cancel_bytes},
+        {.method = "POST",
+         .pattern = "/agui/history",
+         .handler = make_history_route(runs, parser),
+         .json = true},
+        {
+            .method = "GET",
+            .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
+            .handler = make_events_route(runs, &memory),
+        },
+        {.method = "GET",
+         .pattern = "/healthz",
+         .handler = make_health_route(),
+         .open = true,
+         .any_host = true,
+         .probe = true},
+        {.method = "GET",
+         .pattern = "/readyz",
+         .handler = make_ready_route(
+             {.draining = [this] { return draining.load(); },
+              .store_unavailable = [this] { return store->unavailable(); },
+              .models =
+                  [this] {
+                      return circuits_of(providers);
+                  }}
+         ),
+         .open = true,
+         .any_host = true,
+         .guarded_parameter = detail_parameter,
+         .probe = true},
+        {.method = "GET", .pattern = "/version", .handler = make_version_route()},
+    };
+    table.push_back(make_part_route(*store, links, system_clock()));
+    table.push_back(make_attachment_route(
+        *store, links, system_clock(), parser, settings.session.max_thread_bytes
+    ));
+    table.push_back(
+        make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)
+    );
+    for (route& one : make_thread_routes(*store, system_clock(), depth, heavy)) {
+        one.large_reply = one.method == "GET" &&
+                          (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||
+                           one.pattern.ends_with("/state"));
+        table.push_back(std::move(one));
+    }
+    if (peers) {
+        for (route& one : make_peer_routes({runs, *store, streams, routes})) {
+            table.push_back(std::move(one));
+        }
+    }
+    // Pages load without a token, but their requests to other routes need one.
+    if (!settings.server.static_dir.empty()) {
+        table.push_back(
+            {.method = "GET",
+             .pattern = "/*",
+             .handler = make_static_route(
+                 settings.server.static_dir,
+                 {.csp = settings.server.csp, .spa = settings.server.spa}
+             ),
+             .open = true}
+        );
+    } else if (options.demo_page) {
+        table.push_back(
+            {.method = "GET",
+             .pattern = "/*",
+             .handler = make_static_route(embedded_page()),
+             .open = true}
+        );
+    }
+    return table;
+}
+
+} // namespace agui::gateway
