@@ -1,6 +1,7 @@
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 namespace agui::test {
@@ -48,6 +49,15 @@ std::string get(std::string_view path, std::string_view headers) {
     std::string request = "GET ";
     request.append(path).append(" HTTP/1.1\r\nHost: localhost\r\n").append(headers).append("\r\n");
     return request;
+}
+
+std::string error_code(const raw_reply& reply) {
+    boost::system::error_code ec;
+    const boost::json::value body = boost::json::parse(reply.body, ec);
+    if (ec || !body.is_object() || !body.get_object().contains("error")) {
+        return "no error body: " + reply.body;
+    }
+    return std::string(body.at("error").at("code").as_string());
 }
 
 server_test::server_test() {

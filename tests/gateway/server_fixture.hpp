@@ -33,6 +33,9 @@ run_body(std::string_view thread_id, std::string_view run_id, std::string_view t
 post(std::string_view path, std::string_view body, std::string_view headers = {});
 [[nodiscard]] std::string get(std::string_view path, std::string_view headers = {});
 
+/// The code in the JSON body of an error.
+[[nodiscard]] std::string error_code(const raw_reply& reply);
+
 /// A server on a free port of 127.0.0.1, with one thread, the store in memory and a scripted model.
 class server_test : public ::testing::Test {
 protected:

@@ -5,21 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <future>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace agui::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-constexpr std::string_view stop_run = R"({"threadId":"t","runId":"r"})";
 
 INSTANTIATE_TEST_SUITE_P(
     Stores, TwoGateways, ::testing::Values(common_store_kind::doors, common_store_kind::postgres),
@@ -137,20 +133,6 @@ TEST_F(TwoGatewaysOfOneProcess, AReaderThatReadsFromTheStoreCountsAsOne) {
     EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
 }
 
-// It is told at once that the run is lost, although the gateway that had it cannot read the store.
-TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsTheEndOfALostRunFromTheStore) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    const auto here = open(b(), get(events_path("r")));
-    fake->set_unavailable(1, "the server does not answer");
-
-    common->end_first_leases();
-    model.answer({.text = "Hello"});
-
-    EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("RUN_ERROR"), Not(HasSubstr("Hello"))));
-}
-
 // The followed log has no events at first.
 TEST_P(TwoGateways, AFirstReaderWithACursorIsAnsweredWhileTheRunGoesOn) {
     start_both();
@@ -194,143 +176,6 @@ TEST_P(TwoGateways, TheThreadIsFreeForWhoeverHasSeenTheEndAtTheOtherOne) {
         model.answer({.text = "Hello"});
         EXPECT_THAT(here->read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
     }
-}
-
-TEST_P(TwoGateways, ARunIsStoppedThroughTheOtherOne) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-
-    EXPECT_EQ(ask_at(b(), post("/agui/cancel", stop_run)).body, R"({"cancelled":true})");
-
-    EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
-}
-
-TEST_F(TwoGatewaysOfOneProcess, AStopIsToldToTheGatewayThatHasTheRun) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    fake->lose_stops(1, 1000);
-
-    EXPECT_EQ(ask_at(b(), post("/agui/cancel", stop_run)).body, R"({"cancelled":true})");
-
-    EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
-}
-
-// It is read there when the stop comes, and has no lease yet.
-TEST_F(TwoGatewaysOfOneProcess, AStopThatFindsNoRunIsToldToAllGateways) {
-    start_both();
-    fake->lose_stops(1, 1000);
-
-    EXPECT_EQ(ask_at(b(), post("/agui/cancel", stop_run)).body, R"({"cancelled":false})");
-
-    EXPECT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("user_stop"));
-    EXPECT_EQ(model.calls(), 0U);
-}
-
-// Its connection was lost, and it has not made another one yet.
-TEST_F(TwoGatewaysOfOneProcess, AStopReachesAGatewayThatDidNotHearItAtFirst) {
-    start_both();
-    fake->hide_address(1);
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    fake->lose_stops(1, 2);
-
-    EXPECT_EQ(ask_at(b(), post("/agui/cancel", stop_run)).body, R"({"cancelled":true})");
-
-    EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
-}
-
-// As one that is read from the database may.
-TEST_F(TwoGatewaysOfOneProcess, AStopOfAThreadThatComesLateIsNotMeantForLaterMessages) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    const auto third = common->open();
-
-    ASSERT_TRUE(outcome_of(third->request_stop({{"", "t"}, std::nullopt, std::chrono::minutes(1)}))
-    );
-
-    model.answer({.text = "Hello"});
-    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
-}
-
-TEST_F(TwoGatewaysOfOneProcess, AStopThatMeetsNothingIsOver) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    fake->set_unavailable(2, "the server does not answer");
-
-    const raw_reply reply =
-        ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"another"})"));
-
-    EXPECT_EQ(reply.body, R"({"cancelled":false})") << "no other gateway has to be told of it";
-}
-
-TEST_F(TwoGatewaysOfOneProcess, AStopThatCannotBePassedOnIsRefused) {
-    start_both();
-    fake->hide_address(1);
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    fake->set_unavailable(2, "the server does not answer");
-
-    const raw_reply reply = ask_at(b(), post("/agui/cancel", stop_run));
-
-    EXPECT_EQ(reply.status, 503);
-    EXPECT_THAT(reply.body, HasSubstr("store_unavailable"));
-}
-
-// Another process has claimed it, but not ended it yet; if that is killed, its lease is waited for.
-TEST_P(TwoGateways, ALostRunThatIsBeingEndedIsFollowed) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    const std::shared_ptr<session::store> third = common->open();
-    common->end_first_leases();
-    const auto held = outcome_of(third->acquire({"", "t"}, {}));
-    ASSERT_TRUE(held);
-
-    const auto here = open(b(), get(events_path("r")));
-    third->release(*held);
-
-    EXPECT_THAT(rest_of(*here), HasSubstr("RUN_ERROR"));
-}
-
-TEST_P(TwoGateways, AStopThatNamesNoRunStopsTheOneElsewhere) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-
-    EXPECT_EQ(
-        ask_at(b(), post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})"
-    );
-
-    EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
-}
-
-TEST_P(TwoGateways, AStopOfAnotherRunStopsNothingElsewhere) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-
-    EXPECT_EQ(
-        ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"other"})")).body,
-        R"({"cancelled":false})"
-    );
-
-    model.answer({.text = "Hello"});
-    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
-}
-
-// The stop overtakes the request, and reaches the other gateway.
-TEST_P(TwoGateways, AStopAppliesToARequestThatComesToTheOtherOneLater) {
-    start_both();
-    ask_at(b(), post("/agui/cancel", stop_run));
-
-    const raw_reply reply = ask_at(a(), post("/agui", body_of("r")));
-
-    EXPECT_THAT(reply.body, HasSubstr("user_stop"));
-    EXPECT_EQ(model.calls(), 0U);
 }
 
 TEST_P(TwoGateways, ARequestThatIsRepeatedAtTheOtherOneReadsTheSameRun) {
@@ -527,65 +372,6 @@ TEST_P(TwoGateways, AHandOffIsAnsweredAtTheOtherOne) {
     EXPECT_THAT(reply.body, HasSubstr("Painted"));
 }
 
-TEST_P(TwoGateways, ALostRunIsEndedByTheOther) {
-    start_both();
-    raw_client there(a());
-    there.send(post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    const auto here = open(b(), get(events_path("r")));
-
-    common->end_first_leases();
-
-    const std::string rest = rest_of(*here);
-    EXPECT_THAT(rest, HasSubstr("RUN_ERROR"));
-    model.answer({.text = "too late"});
-    const std::string lost = there.read_reply().body;
-    EXPECT_THAT(lost, Not(HasSubstr("too late")));
-    EXPECT_EQ(lost, ask_at(b(), get(events_path("r"))).body) << "it read on what the other has";
-    EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().empty(); }));
-    const std::string stored = ask_at(a(), get(events_path("r"))).body;
-    EXPECT_THAT(stored, HasSubstr("RUN_ERROR"));
-    EXPECT_THAT(stored, Not(HasSubstr("too late")));
-}
-
-TEST_P(TwoGateways, ALostRunWhoseLogIsLostTooIsSaidToBeGoneForEveryCursor) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-
-    common->lose_logs();
-    common->end_first_leases();
-
-    EXPECT_EQ(ask_at(b(), get(events_path("r"))).status, 410);
-    for (const std::string_view query : {"?after=0", "?after=1", "?after=99"}) {
-        SCOPED_TRACE(query);
-        EXPECT_EQ(ask_at(b(), get(events_path("r", query))).status, 410);
-    }
-    EXPECT_EQ(ask_at(b(), post("/agui", body_of("r"))).status, 410);
-    EXPECT_EQ(ask_at(b(), post("/agui/history", body_of("s"))).status, 200);
-    model.answer({.text = "too late"});
-}
-
-TEST_P(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
-    start_both();
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    common->end_first_leases();
-
-    model.forget_answers();
-    raw_client here(b());
-    here.send(post("/agui", body_of("s")));
-    ASSERT_TRUE(model.wait_for_calls(2));
-    EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("RUN_ERROR"));
-    // What the former holder's model says reaches nobody.
-    model.answer({.text = "first"});
-    model.answer({.text = "second"});
-
-    const std::string answered = here.read_reply().body;
-    EXPECT_THAT(answered, HasSubstr("RUN_FINISHED"));
-    EXPECT_THAT(ask_at(a(), get(events_path("r"))).body, Not(HasSubstr("first")));
-}
-
 TEST_F(TwoGatewaysOfOneProcess, AreNotReadyWhileTheStoreCannotBeUsed) {
     start_both();
     EXPECT_EQ(ask_at(a(), get("/readyz")).status, 200);
@@ -601,78 +387,6 @@ TEST_F(TwoGatewaysOfOneProcess, AreNotReadyWhileTheStoreCannotBeUsed) {
 
     fake->set_unavailable(1, {});
     EXPECT_EQ(ask_at(a(), get("/readyz")).status, 200);
-}
-
-// As a process does that was stopped for longer than its leases, before anything has told it.
-TEST_F(TwoGatewaysOfOneProcess, AfterALostLeaseOnlyTheEndFromTheOtherGatewayIsShown) {
-    start_both();
-    raw_client there(a());
-    there.send(post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-
-    common->end_first_leases();
-    model.answer({.text = "Hello", .call_id = "c1"});
-    const std::string shown = there.read_reply().body;
-
-    // The other one ends it, and what it had said by then is all that is there.
-    EXPECT_EQ(model.calls(), 1U);
-    const std::string stored = ask_at(b(), get(events_path("r"))).body;
-    EXPECT_THAT(stored, HasSubstr("RUN_ERROR"));
-    EXPECT_THAT(stored, Not(HasSubstr("Hello")));
-    EXPECT_EQ(shown, stored);
-}
-
-TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsGone) {
-    start_both();
-    fake->hide_address(1);
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    raw_client here(b());
-    here.send(get(events_path("r")));
-    ASSERT_THAT(here.read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
-
-    fake->lose_logs(2);
-    model.answer({.text = "Hello"});
-
-    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
-    const std::string rest = rest_of(here);
-    EXPECT_THAT(rest, HasSubstr("RUN_ERROR"));
-    EXPECT_THAT(rest, HasSubstr(R"("code":"internal")"));
-}
-
-TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsDamaged) {
-    start_both();
-    fake->hide_address(1);
-    const auto there = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    raw_client here(b());
-    here.send(get(events_path("r")));
-    ASSERT_THAT(here.read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
-
-    fake->damage_logs(2);
-    model.answer({.text = "Hello"});
-
-    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
-    EXPECT_THAT(rest_of(here), HasSubstr("RUN_ERROR"));
-    EXPECT_EQ(ask_at(b(), get(events_path("r"))).status, 410);
-}
-
-// The client has a stream without an end, but with heartbeats, until the store answers again.
-TEST_F(TwoGatewaysOfOneProcess, TheEndOfALostRunIsShownOnceTheStoreCanBeRead) {
-    start_both();
-    raw_client there(a());
-    there.send(post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    fake->set_unavailable(1, "the server does not answer");
-    common->end_first_leases();
-    model.answer({.text = "Hello"});
-    const std::string stored = ask_at(b(), get(events_path("r"))).body;
-    ASSERT_TRUE(comes_true([&] { return fake->refused_reads(1) > 1; }));
-
-    fake->set_unavailable(1, {});
-
-    EXPECT_EQ(there.read_reply().body, stored);
-    EXPECT_THAT(stored, HasSubstr("RUN_ERROR"));
 }
 
 #ifdef AGUI_FAILPOINTS
