@@ -217,7 +217,8 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.context = agent.context;
     entry.state = agent.state;
     const bool binds_tools = std::ranges::any_of(agent.models, [&](const std::string& name) {
-        return providers.at(name)->binds_tools();
+        const auto& provider = providers.at(name); // Null where only settings are made.
+        return provider != nullptr && provider->binds_tools();
     });
     entry.tool_list = agent.tool_list.value_or(binds_tools ? tool_list::append : tool_list::exact);
     entry.refresh = agent.instructions_refresh;

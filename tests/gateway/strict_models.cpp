@@ -60,12 +60,15 @@ std::vector<std::string> bytes_of(const std::vector<spoken>& parts) {
     return all;
 }
 
-/// Hashes of everything before each part, and before a part that follows the last one.
-std::vector<std::size_t> hashes_before(const asked_request& asked) {
+/// Hashes of everything to which opaque data is bound before each part, and before a part that
+/// follows the last one.
+std::vector<std::size_t> hashes_before(const asked_request& asked, bool binds_tools) {
     const std::hash<std::string> hash;
     std::string begin = asked.system;
-    for (const std::string& tool : asked.tools) {
-        begin += tool;
+    if (binds_tools) {
+        for (const std::string& tool : asked.tools) {
+            begin += tool;
+        }
     }
     std::vector<std::size_t> hashes = {hash(begin)};
     for (const spoken& each : asked.parts) {
@@ -147,7 +150,7 @@ std::string strict_models::take(const std::string& model, const std::string& bod
     now.asked = own.vendor->read(boost::json::parse(now.body).as_object());
     check_results(now.asked.parts);
     const std::string thread = now.asked.system.substr(0, now.asked.system.find(' '));
-    const std::vector<std::size_t> before = hashes_before(now.asked);
+    const std::vector<std::size_t> before = hashes_before(now.asked, own.vendor->binds_tools());
     for (std::size_t at = 0; at < now.asked.parts.size(); ++at) {
         const spoken& part = now.asked.parts[at];
         if (part.what != kind::opaque) {
@@ -170,7 +173,7 @@ std::string strict_models::take(const std::string& model, const std::string& bod
     made_answer made = own.vendor->answer(now.asked, ++number_, random_);
     const std::size_t asked_parts = now.asked.parts.size();
     now.asked.parts.insert(now.asked.parts.end(), made.parts.begin(), made.parts.end());
-    const std::vector<std::size_t> hashes = hashes_before(now.asked);
+    const std::vector<std::size_t> hashes = hashes_before(now.asked, own.vendor->binds_tools());
     for (std::size_t at = asked_parts; at < now.asked.parts.size(); ++at) {
         if (now.asked.parts[at].what == kind::opaque) {
             own.opaque[now.asked.parts[at].bytes] = hashes[at];

@@ -211,6 +211,8 @@ private:
 
 class strict_claude final : public strict_vendor {
 public:
+    [[nodiscard]] bool binds_tools() const noexcept override { return true; }
+
     [[nodiscard]] std::string without_marks(std::string body) const override {
         constexpr std::size_t most = 4;
         const std::string mark = R"(,"cache_control":{"type":"ephemeral"})";

@@ -69,6 +69,8 @@ public:
     /// The body without the members that are no part of what the model reads. Throws
     /// std::runtime_error for a wrong use of them.
     [[nodiscard]] virtual std::string without_marks(std::string body) const { return body; }
+    /// True if opaque data is valid only with the list of tools with which it was made.
+    [[nodiscard]] virtual bool binds_tools() const noexcept { return false; }
     /// Throws an exception for a request that the vendor refuses, whatever came before it.
     [[nodiscard]] virtual asked_request read(const boost::json::object& body) const = 0;
     /// `number` is another one for each answer of any vendor.

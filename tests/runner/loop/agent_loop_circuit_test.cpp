@@ -101,19 +101,24 @@ TEST_F(Circuit, ARunIsTheProbeAfterThePause) {
     EXPECT_EQ(model.own_circuit->now().now, state::closed);
 }
 
-TEST_F(Circuit, ARequestThatIsRefusedAndAStopAreNoFailures) {
+TEST_F(Circuit, ARequestThatIsRefusedIsNoFailure) {
     for (int i = 0; i < 2; ++i) {
         model.turns = {fails(kind::rejected)};
         second.turns = {says("Hi")};
         play_anew();
     }
     EXPECT_EQ(model.own_circuit->now().failures, 0U);
+}
 
+TEST_F(Circuit, AStopIsNoFailure) {
     model.turns = {{[this](model_sink&) -> model_outcome {
         (void)stop.request(stop_reason::cancelled);
         return model_failure{kind::unavailable, 503, "too late"};
     }}};
-    play_anew();
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
     EXPECT_EQ(model.own_circuit->now().failures, 0U);
 }
 
