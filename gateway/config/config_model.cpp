@@ -150,10 +150,7 @@ bool is_beta_name(const std::string& name) noexcept {
 }
 
 template <class Names>
-void describe_drop(config_table& table, std::vector<std::string>& drop, const Names& names) {
-    if (!table.value("drop", drop)) {
-        return;
-    }
+void check_drop(config_table& table, const std::vector<std::string>& drop, const Names& names) {
     for (const std::string& each : drop) {
         if (std::ranges::find(names, each) == names.end()) {
             table.problem("drop", "\"" + each + "\" is no setting that can be dropped");
@@ -195,7 +192,6 @@ void describe_anthropic(config_table& table, model_config& model) {
     if (table.value("betas", model.betas) && !std::ranges::all_of(model.betas, is_beta_name)) {
         table.problem("betas", "must be names of letters, digits and - _ .");
     }
-    describe_drop(table, model.drop, runner::anthropic_setting_names);
 }
 
 /// The keys of the Responses dialect.
@@ -209,7 +205,6 @@ void describe_responses(config_table& table, model_config& model) {
          {"detailed", summary::detailed}}
     );
     table.value("encrypted_reasoning", model.encrypted_reasoning);
-    describe_drop(table, model.drop, runner::responses_missing_settings);
 }
 
 void check_anthropic(config_table& table, const model_config& model) {
@@ -356,13 +351,20 @@ void describe_model(config_table& table, model_config& model) {
     if (table.uses(is_responses)) {
         describe_responses(table, model);
     }
+    if (table.uses(is_anthropic || is_responses)) {
+        table.value("drop", model.drop);
+    }
     if (!table.is_printed()) {
         refuse_keys_of_others(table, model.provider);
     }
     if (is_anthropic && !table.is_printed()) {
         check_anthropic(table, model);
     }
-    if (is_other && table.has("drop")) {
+    if (is_anthropic) {
+        check_drop(table, model.drop, runner::anthropic_setting_names);
+    } else if (is_responses) {
+        check_drop(table, model.drop, runner::responses_missing_settings);
+    } else if (table.has("drop")) {
         table.problem("drop", "is only for provider = \"anthropic\" or \"responses\"");
     }
     // A setting that the model refuses would end each of its runs.

@@ -111,7 +111,8 @@ TEST(Config, ReadsWhereTheStateGoes) {
 }
 
 TEST(Config, ReadsASchemaOfReplies) {
-    const std::string agent = std::string(minimal) + "[[agents]]\nmodels = [\"main\"]\n";
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
     const config all = load(agent + "reply_schema = '{ \"type\": \"object\" }'\n").value();
 
     const auto format = parameters_of(all.agents.at(0), all.models.at(0)).format;

@@ -147,7 +147,7 @@ TEST(Config, AnAgentsParametersPrecedeThoseOfItsModels) {
     const config all =
         load(
             std::string(minimal) + "top_p = 0.9\nseed = 1\nreasoning_effort = \"low\"\n"
-                                   "[[agents]]\nmodels = [\"main\"]\n"
+                                   "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n"
                                    "top_p = 0.5\nstop = [\"END\"]\nreasoning_effort = \"high\"\n"
         )
             .value();
@@ -164,7 +164,7 @@ TEST(Config, RefusesParametersThatAModelOrItsDialectDoesNotTake) {
     const auto has_problem = [](const std::string& of, std::string_view what) {
         return of.find(what) != std::string::npos;
     };
-    const std::string agent = "[[agents]]\nmodels = [\"main\"]\n";
+    const std::string agent = "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
 
     EXPECT_TRUE(has_problem(problem_of(gpt, {"models.main.seed=1"}), "models.main.seed: the Resp"));
     EXPECT_TRUE(load(gpt, {"models.main.seed=1", "models.main.drop=[\"seed\"]"}));
