@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 namespace agui::runner {
 
@@ -21,36 +20,15 @@ using session::turn_origin;
 // What an answer brings with it besides text and calls, as it is sent.
 enum class sent_data : std::uint8_t { none, all, plain };
 
-// The beginnings of requests: instructions and the first tools, up to each number of tools.
-std::vector<std::uint64_t> bases_of(const request_parts& parts) {
+std::uint64_t base_of(const request_parts& parts, bool binds_tools) {
     checksum sum;
     sum.add(parts.instructions);
-    std::vector<std::uint64_t> bases = {sum.value()};
-    for (const std::uint64_t tool : parts.tools) {
-        sum.add(tool);
-        bases.push_back(sum.value());
+    if (binds_tools) {
+        for (const std::uint64_t tool : parts.tools) {
+            sum.add(tool);
+        }
     }
-    return bases;
-}
-
-std::string prefix_text(std::size_t tools, std::uint64_t base, std::uint64_t messages) {
-    checksum sum;
-    sum.add(base);
-    sum.add(messages);
-    sum.add(0); // Mixes the last word into all digits.
-    constexpr int hexadecimal = 16;
-    std::array<char, 16> digits{};
-    const auto end =
-        std::to_chars(digits.data(), digits.data() + digits.size(), sum.value(), hexadecimal);
-    return std::to_string(tools) + "." + std::string(digits.data(), end.ptr);
-}
-
-std::optional<std::size_t> tools_in(std::string_view prefix) {
-    std::size_t tools = 0;
-    const char* const end = prefix.data() + prefix.size();
-    const auto read = std::from_chars(prefix.data(), end, tools);
-    const bool is_number = read.ec == std::errc() && read.ptr != end && *read.ptr == '.';
-    return is_number ? std::optional(tools) : std::nullopt;
+    return sum.value();
 }
 
 // True for an answer that is only data, which is not sent.
@@ -79,7 +57,7 @@ void drop_empty_pauses(std::vector<message>& history) {
 class binding {
 public:
     binding(const request_parts& parts, const data_owner& asked)
-        : parts_(parts), asked_(asked), bases_(bases_of(parts)) {}
+        : asked_(asked), base_(base_of(parts, asked.binds_tools)) {}
 
     // Called for each message in order.
     void take(message& value, std::uint64_t hash) {
@@ -91,8 +69,17 @@ public:
         messages_.add(static_cast<std::uint64_t>(sent));
     }
 
-    [[nodiscard]] std::string prefix(std::size_t tools) const {
-        return prefix_text(tools, bases_[tools], messages_.value());
+    // turn_origin::prefix of an answer to the messages so far.
+    [[nodiscard]] std::string prefix() const {
+        checksum sum;
+        sum.add(base_);
+        sum.add(messages_.value());
+        sum.add(0); // Mixes the last word into all digits.
+        constexpr int hexadecimal = 16;
+        std::array<char, 16> digits{};
+        const auto end =
+            std::to_chars(digits.data(), digits.data() + digits.size(), sum.value(), hexadecimal);
+        return {digits.data(), end.ptr};
     }
 
 private:
@@ -104,25 +91,15 @@ private:
             value.origin = nullptr;
             return sent_data::none;
         }
-        if (origin.account == asked_.account && stands(origin)) {
+        if (origin.account == asked_.account && origin.prefix == prefix()) {
             return sent_data::all;
         }
         value.origin = std::make_shared<const turn_origin>(session::without_bound_data(origin));
         return sent_data::plain;
     }
 
-    [[nodiscard]] bool stands(const turn_origin& origin) const {
-        const std::optional<std::size_t> tools = tools_in(origin.prefix);
-        if (!tools || *tools >= bases_.size()) {
-            return false;
-        }
-        const bool tools_stand = !asked_.binds_tools || *tools == parts_.tools.size();
-        return tools_stand && origin.prefix == prefix(*tools);
-    }
-
-    const request_parts& parts_;
     const data_owner& asked_;
-    const std::vector<std::uint64_t> bases_;
+    const std::uint64_t base_;
     checksum messages_;
 };
 
@@ -135,7 +112,7 @@ bind_data(std::vector<message>& history, const request_parts& parts, const data_
         bound.take(history[i], parts.messages.at(i));
     }
     drop_empty_pauses(history);
-    return bound.prefix(parts.tools.size());
+    return bound.prefix();
 }
 
 } // namespace agui::runner
