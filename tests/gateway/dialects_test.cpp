@@ -269,7 +269,12 @@ TEST_F(Dialects, RefuseNoConversation) {
         converse(seed);
     }
 
-    EXPECT_EQ(logged_breaks(), models.breaks()) << "each break has its line";
+    std::map<std::string, counted_breaks> logged = logged_breaks();
+    std::map<std::string, counted_breaks> counted = models.breaks();
+    for (std::uint32_t seed = 0; seed < conversations(); ++seed) {
+        const std::string thread = "thread-" + std::to_string(seed);
+        EXPECT_EQ(logged[thread], counted[thread]) << thread << ": each break has its line";
+    }
     EXPECT_GE(models.repeated(), 0.99);
     EXPECT_GT(models.requests(), 8 * conversations());
     for (const std::string& name : models.names()) {
