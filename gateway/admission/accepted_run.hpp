@@ -70,7 +70,7 @@ struct accepted_run {
         /// Set once its run has taken messages from the queue.
         std::shared_ptr<queue_batch> batch;
     };
-    /// Null if the request repeats a run: `log` is then that run's, and there is nothing to begin.
+    /// Null if the request repeats a run, to which `log` belongs. Then there is nothing to begin.
     std::unique_ptr<admitted> to_begin;
 };
 

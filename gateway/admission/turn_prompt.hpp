@@ -30,9 +30,9 @@ inline constexpr std::string_view props_member = "forwardedProps";
 /// The values in a thread's context, or null.
 [[nodiscard]] const boost::json::object* props_in(const boost::json::array& context);
 
-/// Adds to the plan's last message the record of what must be told with it; nothing if the plan
-/// asks no model or brings no message. `before` is the thread without the plan's change. `tools`
-/// are the names of all tools that the run offers, in order.
+/// Adds a record to the plan's last message, with the parts of the prompt that must be told with
+/// it. Adds nothing if the plan asks no model or brings no message. `before` is the thread without
+/// the plan's change. `tools` are the names of all tools that the run offers, in order.
 void record_prompt(
     session::history_plan& plan, const session::thread_record& before, const agent_entry& agent,
     std::vector<std::string> tools, unix_ms now

@@ -150,9 +150,9 @@ public:
 
     using cursor = run_events::cursor;
 
-    /// What follows the events that read() has given.
+    /// The state of the log behind the events that read() has given.
     struct rest {
-        bool ended = false;   ///< Nothing: the cursor is at the end.
+        bool ended = false;   ///< The cursor is at the end of the log.
         bool cut_off = false; ///< read() gave nothing, and the reader is to be cut off.
         /// read() gave nothing, and the reader continues in this log. If null, it waits here.
         std::shared_ptr<event_log> next{};
@@ -224,21 +224,21 @@ public:
 private:
     friend class log_turn; // Publishes several logs together.
 
-    /// What readers get after the visible and the unnumbered events.
+    /// How the log ends after its visible and its unnumbered events.
     struct ending {
         bool is_stored = false; ///< All events, as the store has them.
         bool cuts_off = false;
         std::shared_ptr<event_log> next{};
     };
-    /// What only the writer's functions change: on the executor, and with mutex_ held.
+    /// State that only the writer's functions change, on the executor and with mutex_ held.
     struct written {
         run_events events;
         std::int64_t run_number = 0;
         session::lease_ptr held{};
         std::optional<ending> end{}; ///< Only the first counts.
     };
-    /// What only the writer's functions use. They run one at a time on the executor, so it needs no
-    /// lock.
+    /// State that only the writer's functions use. They run one at a time on the executor, so it
+    /// needs no lock.
     struct writing {
         std::uint64_t staged_from = 1; ///< The first sequence that was not given to the store.
         bool held_back = false;
@@ -250,8 +250,8 @@ private:
         boost::asio::steady_timer* pause = nullptr;
     };
 
-    /// written_ for the writer's functions to read without a lock: as they alone change it, it does
-    /// not change meanwhile. Not to be called elsewhere.
+    /// written_, read by the writer's functions without a lock. Only they change it, and they run
+    /// one at a time. Not to be called elsewhere.
     [[nodiscard]] const written& own() const noexcept
         AGUI_THREAD_SAFETY(no_thread_safety_analysis) {
         return written_;

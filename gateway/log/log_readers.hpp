@@ -14,8 +14,8 @@
 
 namespace agui::gateway {
 
-/// The readers of a log: how many there are, whom to tell, and the places where they wait. Not
-/// synchronized.
+/// The readers of a log: their number, the handlers that are told of changes, and the places where
+/// readers wait. Not synchronized.
 class log_readers {
 public:
     using leaving = session::leaving;
@@ -24,7 +24,7 @@ public:
     explicit log_readers(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
     void add();
-    /// `has_ended`: the log has, so nobody is told that its last reader has left.
+    /// `has_ended` is true if the log has ended. Then the last-reader handler is not called.
     void remove(leaving how, bool has_ended);
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     /// See event_log::set_readers_handler() and set_last_reader_handler().

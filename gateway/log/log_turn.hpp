@@ -32,19 +32,19 @@ public:
     log_turn(const log_turn&) = delete;
     log_turn& operator=(const log_turn&) = delete;
 
-    /// Null if this thread has none.
+    /// Returns null if this thread has none.
     [[nodiscard]] static log_turn* of_this_thread() noexcept;
 
     void begin_batch();
     void end_batch();
-    /// True if the current batch began right after the one before it, so that more may be waiting
-    /// to be read.
+    /// Returns true if the current batch began right after the one before it, so that more may be
+    /// waiting to be read.
     [[nodiscard]] bool is_busy() const noexcept { return is_busy_; }
 
-    /// Publishes what the log has by then, after the handlers that are ready.
+    /// Publishes the log's new events after the handlers that are ready.
     void add(std::shared_ptr<event_log> log);
-    /// Publishes what these logs have, each of which is there once. If the store cannot take the
-    /// entries of a log, the log is told as by the store (on_failed()).
+    /// Publishes the new events of these logs, each of which is listed once. If the store cannot
+    /// take the entries of a log, calls the log's on_failed().
     static void publish(std::span<const std::shared_ptr<event_log>> logs);
 
 private:
@@ -52,7 +52,7 @@ private:
 
     const boost::asio::any_io_executor executor_;
     clock::time_point (*const now_)();
-    log_turn* const outer_; ///< Of this thread before.
+    log_turn* const outer_; ///< The one that this thread had before.
     std::vector<std::shared_ptr<event_log>> waiting_;
     clock::time_point last_end_; ///< When the last batch or publication ended.
     bool is_busy_ = false;

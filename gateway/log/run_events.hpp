@@ -17,9 +17,9 @@
 
 namespace agui::gateway {
 
-/// What a log holds of one run: its events, numbered from 1, their forms for older projections, and
-/// the unnumbered events that may end the log. Counts their memory. It does not know which events
-/// may be seen: whoever reads says up to which number. Not synchronized.
+/// The events of one run, numbered from 1, with their forms for older projections and the
+/// unnumbered events that may end the log. Counts their memory. It does not know which events are
+/// visible, so each reader passes the number of the last one. Not synchronized.
 class run_events {
 public:
     struct settings {

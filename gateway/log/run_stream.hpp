@@ -11,7 +11,7 @@
 
 namespace agui::gateway {
 
-/// Selects the events that a reader is sent, and their form.
+/// Selects a reader's events and their form.
 struct run_stream_request {
     std::shared_ptr<event_log> log;
     translator::projection projection = translator::projection::undeclared;

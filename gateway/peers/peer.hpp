@@ -42,7 +42,7 @@ public:
     /// ping at a time and a pause after each failure, until it answers.
     [[nodiscard]] bool answers(const boost::asio::any_io_executor& executor);
 
-    /// Whether a request during the pause after a failure is refused or sent.
+    /// Decides whether a request during the pause after a failure is refused or sent.
     enum class in_pause { is_refused, is_sent };
     /// Sends a request and returns once the head of the answer has arrived, with status 200 or 204.
     /// errc::store_unavailable: the gateway cannot be reached, has not answered within `time`, or

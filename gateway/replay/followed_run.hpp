@@ -34,10 +34,9 @@ namespace agui::gateway {
     std::int64_t gateway, const std::shared_ptr<event_log>& log
 );
 
-/// For a run of this process that another one may have taken over. Its readers continue with the
-/// stored events once the store can be read. They get `events` if the store has less than they may
-/// have seen, or fails other than by being unreachable. Called on the run's executor; does not
-/// wait.
+/// Moves the readers of a run, which another process may have taken over, to its stored events once
+/// the store can be read. They get `events` if the store has less than they may have seen, or fails
+/// for another reason than being unreachable. Called on the run's executor; does not wait.
 void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events);
 
 } // namespace agui::gateway

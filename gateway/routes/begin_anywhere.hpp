@@ -28,7 +28,7 @@ struct read_request {
     std::string body; ///< The unparsed body, if body_afterwards() says to keep it.
 };
 
-/// Whether the body must be kept after reading, because it may be passed on.
+/// Says whether the body must be kept after reading, because it may be passed on.
 [[nodiscard]] input_parser::afterwards
 body_afterwards(const run_service& runs, const http_request& request);
 

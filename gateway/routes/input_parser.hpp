@@ -30,7 +30,7 @@ public:
         memory_share memory;         ///< Memory of the input and its copies until its run begins.
         std::string body;            ///< The unparsed body, if it is to be kept.
     };
-    /// Whether the caller needs the body afterwards.
+    /// Says whether the caller needs the body afterwards.
     enum class afterwards { free_body, keep_body };
     /// Calls translator::read_run_input(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed>>

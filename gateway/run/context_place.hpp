@@ -17,7 +17,7 @@ enum class tool_list {
     append, ///< Also those that were offered before; a call of such a tool gets an error result.
 };
 
-/// `agents[].instructions_refresh`: what becomes of new values in the instructions, and of new data
+/// `agents[].instructions_refresh`: the effect of new values in the instructions, and of new data
 /// whose place is `system`.
 enum class instructions_refresh {
     append,  ///< The system text stays, and the new message tells them.

@@ -18,9 +18,9 @@ struct http_endpoint {
     /// Sent with each request, including keys. If a name occurs twice, its first header is used.
     std::vector<std::pair<std::string, std::string>> headers;
     std::chrono::milliseconds connect_timeout{10'000};
-    /// Until the header of the answer has arrived.
+    /// Time until the header of the answer has arrived.
     std::chrono::milliseconds first_byte_timeout{60'000};
-    std::chrono::milliseconds idle_timeout{60'000}; ///< For each read of the body.
+    std::chrono::milliseconds idle_timeout{60'000}; ///< Time for each read of the body.
     std::string ca_file; ///< PEM file of certificates to trust besides the system's; may be empty.
     /// If false, each request uses a new connection, so that no request is ever sent twice.
     bool reuse_connections = true;

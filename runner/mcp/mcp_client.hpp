@@ -27,9 +27,10 @@ namespace agui::runner {
 struct mcp_client_settings {
     std::string server;         ///< Its configured name, for the log.
     std::string client_version; ///< The gateway's version, which is sent to the server.
-    std::chrono::milliseconds connect_timeout{10'000}; ///< For each step of the handshake.
-    std::chrono::milliseconds call_timeout{30'000}; ///< Until an answer or a progress notification.
-    /// Until an answer, regardless of progress; at least call_timeout.
+    std::chrono::milliseconds connect_timeout{10'000}; ///< Time for each step of the handshake.
+    /// Time until an answer or a progress notification.
+    std::chrono::milliseconds call_timeout{30'000};
+    /// Time until an answer, regardless of progress; at least call_timeout.
     std::chrono::milliseconds call_max{600'000};
     std::chrono::milliseconds ping_timeout{10'000};
     heavy_work* heavy = nullptr; ///< Reads large messages and counts all of them; may be null.

@@ -34,7 +34,8 @@ inline constexpr std::size_t mcp_tool_name_bytes_max = 256;
 inline constexpr std::size_t mcp_description_bytes_max = 16U << 10U;
 /// The limit for a client's tools, too.
 inline constexpr std::size_t mcp_schema_bytes_max = 64U << 10U;
-inline constexpr std::size_t mcp_definitions_bytes_max = 4U << 20U; ///< For all tools of a server.
+/// Limit over all tools of a server.
+inline constexpr std::size_t mcp_definitions_bytes_max = 4U << 20U;
 inline constexpr std::size_t mcp_cursor_bytes_max = 64U << 10U;
 
 /// Logged length of a line of a child's standard error.

@@ -30,8 +30,8 @@ class id_source {
 public:
     virtual ~id_source() = default;
 
-    /// An id that no other call returns. `kind` says what it is for (`msg`, `call`); the id need
-    /// not contain it.
+    /// An id that no other call returns. `kind` names its use (`msg`, `call`); the id need not
+    /// contain it.
     [[nodiscard]] virtual std::string next(std::string_view kind) = 0;
 };
 

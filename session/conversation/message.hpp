@@ -63,8 +63,8 @@ struct message {
     /// the model's side of a result, or the model's own words if only a part of them is text. Null
     /// if both are the same. Stored, never shown to a client.
     std::shared_ptr<const session::content> for_model;
-    /// user, tool: what models were told with the message; null if nothing was. Stored, never shown
-    /// to a client.
+    /// user, tool: the parts of the prompt that models were told with the message; null if there
+    /// are none. Stored, never shown to a client.
     std::shared_ptr<const prompt_record> prompt;
 
     /// Compares the objects behind pointers by value.

@@ -17,7 +17,7 @@ using prompt_value_list = std::vector<std::pair<std::string, std::string>>;
 /// The system text that begins a prefix: all requests up to the next beginning start with it.
 struct prompt_beginning {
     std::string agent_id;
-    /// Identifies the prompt's text and the settings that decide what is put where.
+    /// Identifies the prompt's text and the settings that decide the place of each part.
     std::string source;
     /// The rendered instructions; nullopt if the source alone determines them.
     std::optional<std::string> instructions;
@@ -29,12 +29,12 @@ struct prompt_beginning {
     friend bool operator==(const prompt_beginning&, const prompt_beginning&) = default;
 };
 
-/// What models were told together with a message, and what began with it. It is sent again
-/// unchanged with the message (P13). Stored, never shown to a client, and no client can set it.
-/// An empty member adds nothing to the message.
+/// The parts of the prompt that models were told together with a message, and the beginning that it
+/// made. They are sent again unchanged with the message (P13). Stored, never shown to a client, and
+/// no client can set them. An empty member adds nothing to the message.
 struct prompt_record {
     std::optional<prompt_beginning> begins;
-    /// With `begins`, the values in the instructions; otherwise those that changed since.
+    /// With `begins`, the values in the instructions; otherwise the values that have changed since.
     prompt_value_list values;
     std::string context; ///< A delimited part, as it is sent.
     std::string state;   ///< A delimited part, as it is sent.

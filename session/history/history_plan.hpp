@@ -64,8 +64,8 @@ struct taken_answer {
     std::string message_id;
 };
 
-/// The plan for a request: where the conversation continues, what is stored, and whether the model
-/// is called.
+/// The plan for a request: the place where the conversation continues, the changes to store, and
+/// the next step.
 struct history_plan {
     next_step next = next_step::call_model;
     /// Messages, branches, calls, head and offered-history flag to store; without events and times.

@@ -14,8 +14,8 @@
 
 namespace agui::session {
 
-// What models were told on a branch is a function of the records of its messages (prompt_record),
-// so it follows edits, branches and cuts by itself.
+// The parts of the prompt that models were told on a branch are a function of the records of its
+// messages (prompt_record), so they follow edits, branches and cuts without further code.
 
 /// The records of a branch, folded from its first message to its last. The views live as long as
 /// the thread.
@@ -49,9 +49,10 @@ struct current_prompt {
     bool context_in_system = false;
     bool state_in_system = false;
     prompt_value_list values;
-    /// False if the message does not begin a user turn: only a new beginning then tells the values.
+    /// False if the message does not begin a user turn. The values are then told only with a new
+    /// beginning.
     bool tells_values = true;
-    std::string context; ///< Empty if the request has none: nothing is added or removed.
+    std::string context; ///< Empty if the request has no context. Then nothing is added or removed.
     std::string state;
     std::vector<std::string> tools; ///< Names of the tools that are offered, in order.
     /// Definitions of the tools that are declared without being offered.
@@ -61,8 +62,8 @@ struct current_prompt {
 /// The name in a tool's definition; empty if it has none.
 [[nodiscard]] std::string_view name_of_tool(const boost::json::object& definition) noexcept;
 
-/// What must be told with the next message of a branch: only what differs from `told`. Null if that
-/// is nothing. Pure.
+/// The record of the next message of a branch, with all parts that differ from `told`; null if none
+/// does. Pure.
 [[nodiscard]] std::shared_ptr<const prompt_record>
 next_record(const told_prompt& told, current_prompt current);
 

@@ -30,7 +30,7 @@ public:
         written,
         written_and_due ///< Written, and rows should be written for the run (take_due()).
     };
-    /// Entries of an open run, which must continue its log, and what became of them.
+    /// Entries of an open run, which must continue its log, and their outcome.
     struct appending {
         const log_slice* slice = nullptr;
         outcome result = outcome::refused;

@@ -43,7 +43,7 @@ struct sqlite_tables {
     sqlite_queue queue;
     sqlite_removal removal;
     thread_cache cache;
-    message_cache messages; ///< Of long threads, which `cache` cannot hold.
+    message_cache messages; ///< The messages of long threads, which `cache` cannot hold.
 
     /// Moves everything into the one file and removes the journal; keeps the journal if that fails.
     void close() noexcept;
