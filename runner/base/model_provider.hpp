@@ -206,7 +206,7 @@ public:
     [[nodiscard]] virtual std::string_view account() const noexcept { return {}; }
 
     /// True if its server accepts the opaque data of an answer only together with the list of tools
-    /// with which it made them. Otherwise the list may have grown.
+    /// with which it made them. Otherwise the list may have changed.
     [[nodiscard]] virtual bool binds_tools() const noexcept { return false; }
 
     /// Counts its outages; null if nobody does. The loop reports each call to it.
