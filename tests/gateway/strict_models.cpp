@@ -21,6 +21,17 @@ bool begins_with(const List& now, const List& before) {
     return now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin());
 }
 
+/// Like begins_with(), but the last text of `before` may go on: that of an answer that paused.
+bool begins_alike(const std::vector<std::string>& now, std::vector<std::string> before) {
+    if (before.empty()) {
+        return true;
+    }
+    const std::string last = std::move(before.back());
+    before.pop_back();
+    return now.size() > before.size() && begins_with(now, before) &&
+           now[before.size()].starts_with(last);
+}
+
 /// What every model can read: results and texts for the model as they were sent, and of each answer
 /// its text and calls.
 std::vector<std::string> plain_parts(const std::vector<spoken>& parts) {
@@ -196,7 +207,7 @@ void strict_models::check_beginning(server& of, const std::string& thread, const
         refuse("another list of tools");
     }
     if (now.asked.tools.size() > before.tools.size()) {
-        if (!begins_with(plain_parts(now.asked.parts), plain_parts(before.parts))) {
+        if (!begins_alike(plain_parts(now.asked.parts), plain_parts(before.parts))) {
             refuse("another text of the conversation");
         }
         return;
@@ -216,7 +227,7 @@ void strict_models::count_break(
         if (known->second.model != model) {
             ++breaks_[thread].switches;
         } else if (before.system != now.system || !begins_with(now.tools, before.tools) ||
-                   !begins_with(plain_parts(now.parts), plain_parts(before.parts))) {
+                   !begins_alike(plain_parts(now.parts), plain_parts(before.parts))) {
             ++breaks_[thread].others;
         }
     }
