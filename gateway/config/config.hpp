@@ -215,7 +215,7 @@ struct model_config {
 /// The part of the configuration that the Messages dialect has.
 [[nodiscard]] runner::anthropic_settings anthropic_settings_of(const model_config& model);
 
-/// Those of the parameters that the model's server is known to refuse or its dialect cannot carry.
+/// The parameters that the model's server is known to refuse or its dialect cannot carry.
 /// Settings in `drop` are not among them.
 [[nodiscard]] std::vector<runner::anthropic_refusal>
 refusals_of(const model_config& model, const runner::model_parameters& parameters);

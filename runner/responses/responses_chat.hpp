@@ -40,7 +40,7 @@ struct responses_settings {
 /// The settings that the dialect has no member for. responses_settings::drop holds some of them.
 inline constexpr std::array<std::string_view, 2> responses_missing_settings = {"stop", "seed"};
 
-/// Those of responses_missing_settings that `parameters` has and `drop` does not.
+/// The names in responses_missing_settings that `parameters` has and `drop` does not.
 [[nodiscard]] std::vector<std::string_view>
 responses_refusals(const model_parameters& parameters, const std::vector<std::string>& drop);
 

@@ -1,4 +1,4 @@
-// Who may send requests: hosts, origins, tokens; and the pages that need none.
+// Access to the server: hosts, origins and tokens, and the pages that need no token.
 
 #include "tests/gateway/server_fixture.hpp"
 

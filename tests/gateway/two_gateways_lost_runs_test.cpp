@@ -96,7 +96,7 @@ TEST_P(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
     here.send(post("/agui", body_of("s")));
     ASSERT_TRUE(model.wait_for_calls(2));
     EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("RUN_ERROR"));
-    // What the former holder's model says reaches nobody.
+    // The text of the former holder's model reaches nobody.
     model.answer({.text = "first"});
     model.answer({.text = "second"});
 

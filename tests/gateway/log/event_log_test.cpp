@@ -279,7 +279,7 @@ TEST_F(EventLog, WakeEndsAWaitWithoutAReason) {
     settle();
 
     EXPECT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::ready);
-    log->wake(waiter); // Has no effect if nobody waits.
+    log->wake(waiter); // Without a waiting reader it has no effect.
 }
 
 TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tests of whole models share, whatever the dialect.
+/// Shared by the tests of whole models of every dialect.
 
 #include "runner/chat/chat_loop_with_tools.hpp"
 #include "runner/http/scripted_transport.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tests of every dialect's requests share.
+/// Shared by the tests of the requests of every dialect.
 
 #include "runner/base/model_provider.hpp"
 #include "runner/provider/answer_blocks.hpp"

@@ -79,7 +79,7 @@ struct commit_step {
     bool meanwhile = false; ///< An entry is appended while it is under way.
     enum class loss : std::uint8_t { none, of_leases, of_run } lost = loss::none; ///< The same.
     pg_logs::outcome outcome = pg_logs::outcome::committed;
-    bool takes_effect = true; ///< What the database does.
+    bool takes_effect = true; ///< Whether the database applies the commit.
 };
 
 std::vector<commit_step> all_steps() {
