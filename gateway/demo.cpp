@@ -1,6 +1,7 @@
 #include "gateway/demo.hpp"
 
 #include "session/base/ascii.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
@@ -109,12 +110,6 @@ std::string text_of(const json::object& message) {
     return text;
 }
 
-std::string_view string_member(const json::object& object, std::string_view name) {
-    const json::value* value = object.if_contains(name);
-    return value != nullptr && value->is_string() ? std::string_view(value->get_string())
-                                                  : std::string_view();
-}
-
 bool offers_tool(const json::object& request) {
     const json::value* tools = request.if_contains("tools");
     if (tools == nullptr || !tools->is_array()) {
@@ -124,7 +119,7 @@ bool offers_tool(const json::object& request) {
         const json::value* function =
             tool.is_object() ? tool.get_object().if_contains("function") : nullptr;
         return function != nullptr && function->is_object() &&
-               string_member(function->get_object(), "name") == tool_name;
+               string_in(function->get_object(), "name") == tool_name;
     });
 }
 
@@ -222,7 +217,7 @@ std::optional<runner::scripted_answer> answer_to(const runner::transport_request
     }
     const json::object& last = messages->get_array().back().get_object();
     answer_writer answer;
-    if (string_member(last, "role") == "tool") {
+    if (string_in(last, "role") == "tool") {
         answer_result(answer, text_of(last));
     } else {
         answer_user(answer, text_of(last), offers_tool(fields));

@@ -1,10 +1,8 @@
 #include "gateway/server_impl.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/failpoint.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
 
@@ -14,7 +12,6 @@ using steady = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::minutes log_drop_period{10};
 constexpr std::chrono::minutes wrong_token_period{1}; ///< Period of wrong_tokens::sweep().
 // Interval of the search for runs lost by other processes, which must end within five seconds after

@@ -1,13 +1,12 @@
 #include "gateway/http/http_connection.hpp"
 
 #include "gateway/http/query.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/ascii.hpp"
 #include "session/base/failpoint.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -19,7 +18,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t head_read_bytes = 4096;
 
 /// Returns true if a Connection header lists the option.

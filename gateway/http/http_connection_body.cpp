@@ -1,11 +1,10 @@
 #include "gateway/http/http_connection.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/ascii.hpp"
 #include "session/base/failpoint.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +15,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t body_read_bytes = 65'536;
 
 // Memory of a large body until its run has begun, as a multiple of its length, so that an accepted

@@ -1,9 +1,7 @@
 #include "gateway/http/http_connection.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/failpoint.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <linux/sockios.h>
 #include <poll.h>
@@ -22,7 +20,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t max_lingering_bytes = 64U << 20U;
 
 // Bytes read from the source at once. More would not let a reader catch up faster.

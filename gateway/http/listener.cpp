@@ -2,12 +2,11 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/response_head.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/failpoint.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <array>
 #include <charconv>
@@ -22,7 +21,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// Pause after an error, such as a lack of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr int accept_backlog = 4096;

@@ -19,7 +19,7 @@ namespace {
 // small ones.
 constexpr std::size_t small_log_bytes = 64U << 10U;
 // The budget is changed in steps of this size.
-constexpr std::size_t counted_bytes = 4096;
+constexpr std::size_t counted_log_bytes = 4096;
 
 // The limit of a joined event, so that a slow reader gets whole events before it is cut off.
 constexpr std::size_t joined_bytes = 4096;
@@ -59,7 +59,7 @@ void write_event(
 run_events::run_events(const settings& options)
     : copies_(options.copies),
       join_deltas_(options.join_deltas),
-      share_(options.budget, memory_use::small, counted_bytes) {}
+      share_(options.budget, memory_use::small, counted_log_bytes) {}
 
 void run_events::append(const translator::wire_event& event) {
     append_text(event.json);

@@ -16,7 +16,7 @@ constexpr std::uint64_t event_bytes_max = std::uint64_t{16} << 20U;
 constexpr std::size_t unnumbered_bytes_max = std::size_t{1} << 20U;
 
 // Memory that a reader keeps when it has read everything.
-constexpr std::size_t kept_bytes = 4096;
+constexpr std::size_t kept_frame_bytes = 4096;
 
 constexpr std::string_view entry_frame = "e ";
 constexpr std::string_view unnumbered_frame = "u ";
@@ -96,7 +96,7 @@ bool entry_frame_reader::add(std::string_view bytes, run_entries& out) {
         done = is_over_ ? step::damaged : take(out);
     }
     rest_.erase(0, std::exchange(used_, 0));
-    if (rest_.empty() && rest_.capacity() > kept_bytes) {
+    if (rest_.empty() && rest_.capacity() > kept_frame_bytes) {
         std::string().swap(rest_);
     }
     return done != step::damaged;

@@ -11,7 +11,7 @@ namespace agui::gateway {
 namespace {
 
 // Memory for entries that a stream keeps between two reads.
-constexpr std::size_t kept_bytes = 4096;
+constexpr std::size_t kept_entry_bytes = 4096;
 
 } // namespace
 
@@ -47,7 +47,7 @@ void entry_source::read(std::size_t max_bytes, batch& out) {
     for (const std::string& each : entries_.unnumbered) {
         write_unnumbered(each, out.bytes);
     }
-    if (entries_.slice.events.capacity() > kept_bytes) {
+    if (entries_.slice.events.capacity() > kept_entry_bytes) {
         entries_.slice = {}; // A stream that has caught up needs little.
     }
     out.ended = entries_.ended || entries_.is_elsewhere;

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-using outcome = result<input_parser::parsed>;
+using run_outcome = result<input_parser::parsed>;
 using chat_outcome = result<input_parser::parsed_chat>;
 using text_outcome = result<input_parser::parsed_text>;
 using part_outcome = result<input_parser::parsed_part>;
@@ -22,7 +22,9 @@ using part_outcome = result<input_parser::parsed_part>;
 // the model request.
 constexpr std::size_t copies_of_text = 4;
 
-failure no_memory() { return {errc::overloaded, "there is not enough memory for this request"}; }
+failure no_memory_now() {
+    return {errc::overloaded, "there is not enough memory for this request"};
+}
 
 // Frees the body and counts the memory of the input and its copies instead.
 bool hold(std::size_t bytes, std::string& body, memory_share& memory) {
@@ -48,14 +50,14 @@ result<input_parser::parsed> hold(
         kept.swap(body);
     }
     if (!hold(bytes, body, memory)) {
-        return no_memory();
+        return no_memory_now();
     }
     return input_parser::parsed{
         std::move(input), std::move(digest), std::move(memory), std::move(kept)
     };
 }
 
-outcome parse(
+run_outcome parse(
     std::string& body, const translator::input_limits& limits, memory_budget* budget,
     memory_share& memory, input_parser::afterwards then
 ) {
@@ -90,7 +92,7 @@ text_outcome parse_text(
         return text.error();
     }
     if (!hold(body, memory)) {
-        return no_memory();
+        return no_memory_now();
     }
     return input_parser::parsed_text{std::move(*text), std::move(memory)};
 }
@@ -104,7 +106,7 @@ part_outcome parse_part(
         return part.error();
     }
     if (!hold(body, memory)) {
-        return no_memory();
+        return no_memory_now();
     }
     return input_parser::parsed_part{std::move(*part), std::move(memory)};
 }
@@ -118,7 +120,7 @@ Outcome read_here(
         memory_budget budget(memory, body.capacity());
         return what(body, limits, &budget, memory);
     } catch (const std::bad_alloc&) { // memory_refused, or the machine is out of memory.
-        return no_memory();
+        return no_memory_now();
     }
 }
 
@@ -138,7 +140,7 @@ asio::awaitable<Outcome> input_parser::read_with(What what, std::string body, me
     co_return std::move(outcome);
 }
 
-asio::awaitable<outcome>
+asio::awaitable<run_outcome>
 input_parser::read(std::string body, memory_share memory, afterwards then) {
     auto reading = [then](
                        std::string& text, const translator::input_limits& limits,
@@ -146,7 +148,7 @@ input_parser::read(std::string body, memory_share memory, afterwards then) {
                    ) {
         return parse(text, limits, budget, share, then);
     };
-    return read_with<outcome>(reading, std::move(body), std::move(memory));
+    return read_with<run_outcome>(reading, std::move(body), std::move(memory));
 }
 
 asio::awaitable<chat_outcome>

@@ -85,7 +85,7 @@ bool takes_system_messages(std::string_view name) noexcept {
     return major > 4 || (major == 4 && minor >= 8);
 }
 
-bool is_dropped(const anthropic_settings& settings, std::string_view setting) {
+bool drops(const anthropic_settings& settings, std::string_view setting) {
     return std::ranges::find(settings.drop, setting) != settings.drop.end();
 }
 
@@ -115,7 +115,7 @@ anthropic_refusals(const model_parameters& parameters, const anthropic_settings&
     const anthropic_rules rules = anthropic_rules_of(parameters.model);
     std::vector<anthropic_refusal> all;
     const auto refuse = [&](std::string_view setting, std::string_view what) {
-        if (!is_dropped(settings, setting)) {
+        if (!drops(settings, setting)) {
             all.push_back(
                 {std::string(setting), "\"" + parameters.model + "\" refuses " + std::string(what)}
             );

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/base/json_member.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
@@ -66,12 +68,6 @@ template <std::size_t Count>
         return static_cast<std::int64_t>(*number);
     }
     return std::nullopt;
-}
-
-/// The string member `key`, or an empty view. It lives as long as the object.
-[[nodiscard]] inline std::string_view
-string_in(const boost::json::object& object, std::string_view key) noexcept {
-    return text_of(object.if_contains(key));
 }
 
 /// The object member `key`, or null.

@@ -1,10 +1,10 @@
 #include "runner/chat/chat_loop.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <deque>
 #include <utility>
@@ -13,8 +13,6 @@ namespace agui::runner {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 // Deltas that are not pulled yet. With more of them, the model would be read faster than its answer
 // is used.

@@ -1,9 +1,9 @@
 #include "runner/hooks/hook_group.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <utility>
 
@@ -41,7 +41,7 @@ boost::asio::awaitable<void> hook_group::wait(stop_source* stop, time_point unti
     const bool stopped = stop != nullptr && stop->requested();
     if (!done() && !error_ && !woken_ && !stopped) {
         signal_.expires_at(until);
-        co_await signal_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await signal_.async_wait(as_result);
     }
     woken_ = false;
     if (stop != nullptr) {

@@ -1,10 +1,10 @@
 #include "runner/http/connect_race.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -111,7 +111,7 @@ asio::awaitable<race_outcome> connect_first(
             continue;
         }
         shared->wake.expires_at(more ? std::min(next_at, deadline) : deadline);
-        co_await shared->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await shared->wake.async_wait(as_result);
         const auto state = co_await asio::this_coro::cancellation_state;
         if (state.cancelled() != asio::cancellation_type::none) {
             co_return race_outcome{asio::error::operation_aborted, tcp::socket(executor)};

@@ -1,5 +1,7 @@
 #include "runner/http/http_connection.hpp"
 
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/query.hpp>

@@ -1,15 +1,14 @@
 #pragma once
 
 #include "runner/http/http_origin.hpp"
+#include "session/base/as_result.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <array>
 #include <chrono>
@@ -22,9 +21,6 @@
 #include <vector>
 
 namespace agui::runner {
-
-/// The completion token for operations whose error the caller checks.
-inline constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 /// A TCP or TLS connection. Used on its executor only. Not movable, because TLS refers to the
 /// socket.

@@ -1,13 +1,12 @@
 #include "runner/http/name_lookup.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/mutex.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -205,7 +204,7 @@ asio::awaitable<looked_up> name_lookup::find(std::string host, clock::time_point
         const std::shared_ptr<state::waiter>& who;
         ~leaving() { from.leave(host, who); }
     } guard{*shared, host, who};
-    co_await who->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await who->wake.async_wait(as_result);
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
         co_return looked_up{asio::error::operation_aborted, {}};

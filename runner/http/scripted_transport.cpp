@@ -1,11 +1,10 @@
 #include "runner/http/scripted_transport.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/mutex.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +20,7 @@ namespace {
 asio::awaitable<bool> pause(std::chrono::milliseconds duration) {
     if (duration > std::chrono::milliseconds::zero()) {
         asio::steady_timer timer(co_await asio::this_coro::executor, duration);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await timer.async_wait(as_result);
     }
     co_return (co_await asio::this_coro::cancellation_state).cancelled() ==
         asio::cancellation_type::none;

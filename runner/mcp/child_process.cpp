@@ -1,9 +1,9 @@
 #include "runner/mcp/child_process.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -191,7 +191,7 @@ asio::awaitable<bool> child_process::gone_within(std::chrono::milliseconds time)
             co_return false;
         }
         timer.expires_after(pause);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await timer.async_wait(as_result);
     }
 }
 

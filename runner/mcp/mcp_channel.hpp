@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace agui::runner {
 
@@ -36,6 +37,11 @@ struct mcp_failure {
 };
 
 [[nodiscard]] std::string_view to_string(mcp_failure::kind kind) noexcept;
+
+/// A failure of kind `protocol`.
+[[nodiscard]] inline mcp_failure mcp_protocol_failure(std::string detail) {
+    return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
+}
 
 [[noreturn]] void
 throw_exception_from_error(const mcp_failure& error, const boost::source_location& where);

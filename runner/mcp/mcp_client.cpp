@@ -3,15 +3,14 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/json_member.hpp"
 #include "session/base/json_memory.hpp"
 #include "session/base/sound_text.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -37,12 +36,6 @@ constexpr std::string_view initialize_method = "initialize";
 bool is_version(std::string_view text) noexcept {
     return !text.empty() && text.size() <= version_bytes_max &&
            std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
-}
-
-json::string_view view(std::string_view text) noexcept { return {text.data(), text.size()}; }
-
-mcp_failure protocol_failure(std::string detail) {
-    return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
 /// The start of a server's text for the model, without invisible characters, at most
@@ -85,7 +78,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
         co_return failed;
     }
     json::object params{
-        {"protocolVersion", view(offered_version)},
+        {"protocolVersion", offered_version},
         {"capabilities", json::object{}},
         {"clientInfo", json::object{{"name", "agui-gateway"}, {"version", settings_.client_version}}
         }
@@ -115,14 +108,14 @@ asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
 
 std::optional<mcp_failure> mcp_client::accept(const json::object& greeting) {
     if (!session::check_protocol_object(greeting)) {
-        return protocol_failure("its answer to initialize has too many members");
+        return mcp_protocol_failure("its answer to initialize has too many members");
     }
     const std::string_view version = string_in(greeting, "protocolVersion");
     if (!is_version(version)) {
-        return protocol_failure("its answer to initialize has no valid protocolVersion");
+        return mcp_protocol_failure("its answer to initialize has no valid protocolVersion");
     }
     if (version < oldest_version) {
-        return protocol_failure("its version of the protocol is too old");
+        return mcp_protocol_failure("its version of the protocol is too old");
     }
     version_ = version;
     const json::object* const capabilities = object_in(greeting, "capabilities");
@@ -143,7 +136,7 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
         mcp_result<json::object> answer =
             co_await request("tools/list", params, {.timeout = settings_.call_timeout});
         std::optional<mcp_tool_page> page;
-        mcp_failure failed = protocol_failure("its answer to tools/list cannot be read");
+        mcp_failure failed = mcp_protocol_failure("its answer to tools/list cannot be read");
         if (answer) {
             const std::size_t size = counted_bytes(answer->storage());
             auto read = [from = std::make_unique<json::object>(*std::move(answer))] {
@@ -189,7 +182,7 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
 asio::awaitable<mcp_result<json::object>>
 mcp_client::call_tool(std::string_view name, json::object arguments) {
     const auto self = shared_from_this();
-    json::object params{{"name", view(name)}, {"arguments", std::move(arguments)}};
+    json::object params{{"name", name}, {"arguments", std::move(arguments)}};
     const wait_limits limits{.timeout = settings_.call_timeout, .progress = true};
     mcp_result<json::object> answer = co_await request("tools/call", std::move(params), limits);
     co_return answer;
@@ -277,14 +270,14 @@ asio::awaitable<void> mcp_client::wait_for(pending& entry, clock::time_point las
             co_return;
         }
         entry.timer.expires_at(entry.deadline);
-        co_await entry.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await entry.timer.async_wait(as_result);
     }
 }
 
 // MCP forbids cancelling the handshake.
 void mcp_client::give_up(std::int64_t id, std::string_view method, std::string_view reason) {
     if (!closed_ && method != initialize_method) {
-        const json::object params{{"requestId", id}, {"reason", view(reason)}};
+        const json::object params{{"requestId", id}, {"reason", reason}};
         channel_->send(write_mcp_notification("notifications/cancelled", params), std::nullopt);
     }
     channel_->forget(id);
@@ -351,7 +344,7 @@ void mcp_client::handle(mcp_message message) {
     case mcp_message::kind::malformed:
         settle(
             message.answered.value_or(0),
-            protocol_failure("its answer has neither a result nor an error")
+            mcp_protocol_failure("its answer has neither a result nor an error")
         );
         return;
     }

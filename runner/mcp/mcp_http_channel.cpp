@@ -5,9 +5,9 @@
 #include "runner/http/http_url.hpp"
 #include "runner/http/sse_parser.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/ascii.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -82,10 +82,6 @@ mcp_failure failure_of(const transport_failure& failed) {
         break;
     }
     return why;
-}
-
-mcp_failure protocol_failure(std::string detail) {
-    return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
 enum class body_kind { undecided, document, stream, other };
@@ -229,7 +225,7 @@ void mcp_http_channel::start(std::int64_t key, Work work) {
         [](asio::any_io_executor on, Work job) -> asio::awaitable<void> {
             co_await asio::this_coro::throw_if_cancelled(false);
             // Must not run inside the function that started it.
-            co_await asio::post(on, asio::as_tuple(asio::use_awaitable));
+            co_await asio::post(on, as_result);
             asio::awaitable<void> running = job();
             co_await std::move(running);
         }(executor_, std::move(work)),
@@ -239,7 +235,7 @@ void mcp_http_channel::start(std::int64_t key, Work work) {
                 self->under_way_.erase(key);
                 if (thrown && key > 0 && self->receiver_ != nullptr) {
                     self->receiver_->on_unanswered(
-                        key, protocol_failure("reading its answer has failed")
+                        key, mcp_protocol_failure("reading its answer has failed")
                     );
                 }
             }
@@ -298,7 +294,7 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
     if (version_.empty()) { // The answer to the initialize request.
         const std::string_view session = got->header("mcp-session-id");
         if (!is_session_id(session)) {
-            co_return protocol_failure("its session id is too long or not visible ASCII");
+            co_return mcp_protocol_failure("its session id is too long or not visible ASCII");
         }
         session_ = session;
     }
@@ -330,7 +326,7 @@ asio::awaitable<mcp_failure> mcp_http_channel::read_answer(transport_response& f
         mcp_failure end = co_await read_stream(from, begun);
         co_return end;
     }
-    co_return protocol_failure("its answer is neither JSON nor an event stream");
+    co_return mcp_protocol_failure("its answer is neither JSON nor an event stream");
 }
 
 asio::awaitable<mcp_failure>
@@ -367,7 +363,7 @@ mcp_http_channel::read_stream(transport_response& from, std::string_view begun) 
     }
     co_return fits
         ? mcp_failure{.what = mcp_failure::kind::lost, .detail = "its event stream has ended"}
-        : protocol_failure("one of its messages is too long");
+        : mcp_protocol_failure("one of its messages is too long");
 }
 
 asio::awaitable<mcp_failure>
@@ -381,7 +377,7 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
             break;
         }
         if (bytes->size() > mcp_message_bytes_max - text.size()) {
-            co_return protocol_failure("one of its messages is too long");
+            co_return mcp_protocol_failure("one of its messages is too long");
         }
         text.append(*bytes);
         if (!from.keep(text.capacity())) {
@@ -391,7 +387,7 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
     if (receiver_ != nullptr) {
         co_await receiver_->on_message(std::move(text));
     }
-    co_return protocol_failure("its answer does not belong to the request");
+    co_return mcp_protocol_failure("its answer does not belong to the request");
 }
 
 // A failure is ignored: the server then lacks an answer or a notification.
@@ -406,7 +402,7 @@ asio::awaitable<void> mcp_http_channel::flush(std::chrono::steady_clock::time_po
     const auto self = shared_from_this();
     while (replies_ > 0 && std::chrono::steady_clock::now() < until) {
         replied_.expires_at(until);
-        co_await replied_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await replied_.async_wait(as_result);
     }
 }
 
@@ -464,7 +460,7 @@ asio::awaitable<void> mcp_http_channel::hear() {
             wait = endpoint_->settings.reopen_min;
         }
         pause.expires_after(wait);
-        co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await pause.async_wait(as_result);
         wait = std::min(2 * wait, endpoint_->settings.reopen_max);
     }
 }

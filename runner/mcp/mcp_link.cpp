@@ -1,17 +1,16 @@
 #include "runner/mcp/mcp_link.hpp"
 
 #include "runner/mcp/mcp_call_result.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/json_memory.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -23,7 +22,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = std::chrono::steady_clock::time_point::max();
 // How long the notice of a cancelled call may take to reach the server.
 constexpr std::chrono::seconds cancel_notice{1};

@@ -173,8 +173,6 @@ mcp_messages without_memory(std::string_view text) {
 
 json::object begin_message() { return {{"jsonrpc", json::string_view(version)}}; }
 
-json::string_view view(std::string_view text) noexcept { return {text.data(), text.size()}; }
-
 } // namespace
 
 std::optional<std::int64_t> read_mcp_id(const json::value& id) {
@@ -252,14 +250,14 @@ mcp_messages read_mcp_messages(std::string_view text, memory_budget* budget) {
 std::string write_mcp_request(std::int64_t id, std::string_view method, json::object params) {
     json::object message = begin_message();
     message["id"] = id;
-    message["method"] = view(method);
+    message["method"] = method;
     message["params"] = std::move(params);
     return json::serialize(message);
 }
 
 std::string write_mcp_notification(std::string_view method, const json::object& params) {
     json::object message = begin_message();
-    message["method"] = view(method);
+    message["method"] = method;
     if (!params.empty()) {
         message["params"] = params;
     }
@@ -276,7 +274,7 @@ std::string write_mcp_result(const json::value& id, const json::object& result) 
 std::string write_mcp_error(const json::value& id, std::int64_t code, std::string_view text) {
     json::object message = begin_message();
     message["id"] = id;
-    message["error"] = json::object{{"code", code}, {"message", view(text)}};
+    message["error"] = json::object{{"code", code}, {"message", text}};
     return json::serialize(message);
 }
 

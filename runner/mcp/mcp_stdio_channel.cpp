@@ -3,8 +3,8 @@
 #include "runner/base/answer_memory.hpp"
 #include "runner/base/secret_cutter.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/as_result.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -23,7 +23,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t read_bytes = 16U << 10U;
 
 /// Cuts a stream of bytes into lines.

@@ -1,12 +1,11 @@
 #include "runner/mcp/mcp_tools.hpp"
 
 #include "runner/mcp/mcp_link.hpp"
+#include "session/base/as_result.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -49,7 +48,7 @@ asio::awaitable<void> mcp_tools::stop() {
         });
     }
     while (*left > 0) {
-        co_await done->async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await done->async_wait(as_result);
     }
 }
 

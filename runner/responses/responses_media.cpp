@@ -9,7 +9,6 @@ namespace agui::runner {
 namespace {
 
 using session::media_part;
-using kind = media_part::kind;
 using source = media_part::source;
 
 } // namespace
@@ -18,8 +17,8 @@ bool append_input_part(
     std::string& out, const boost::json::object& part, const responses_settings& settings
 ) {
     const media_part given = session::read_media_part(part);
-    const bool is_image = given.what == kind::image;
-    if ((!is_image && given.what != kind::document) || !may_pass(given, settings)) {
+    const bool is_image = given.what == media_part::kind::image;
+    if ((!is_image && given.what != media_part::kind::document) || !may_pass(given, settings)) {
         return false;
     }
     out.append(is_image ? R"({"type":"input_image")" : R"({"type":"input_file")");

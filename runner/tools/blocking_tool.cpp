@@ -1,14 +1,13 @@
 #include "runner/tools/blocking_tool.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/mutex.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
 #include <memory>
@@ -116,7 +115,7 @@ asio::awaitable<tool_outcome> execute(
     const waiting_end end(*shared);
     asio::post(pool, [shared] { blocking_call::work(shared); });
     // wake() is posted to this executor, so it never comes before the wait has begun.
-    co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await done.async_wait(as_result);
     co_return shared->take();
 }
 

@@ -2,15 +2,14 @@
 
 #include "runner/base/json_blanks.hpp"
 #include "runner/base/utf8.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/finite_json.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/conversation/message_size.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
 #include <optional>
@@ -278,7 +277,7 @@ void tool_batch::log_failure(const task& failed, log_level level, std::string_vi
 boost::asio::awaitable<void> tool_batch::wait() {
     const auto self = shared_from_this();
     if (!has_next() && !woken_) {
-        co_await signal_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await signal_.async_wait(as_result);
     }
     woken_ = false;
 }

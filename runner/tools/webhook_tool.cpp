@@ -34,7 +34,7 @@ struct webhook {
 };
 
 /// `detail` is for the log if the model must not get everything.
-tool_outcome error_result(std::string text, std::string detail = {}) {
+tool_outcome webhook_error(std::string text, std::string detail = {}) {
     if (detail.empty()) {
         detail = text;
     }
@@ -78,7 +78,7 @@ struct attempt {
 };
 
 attempt attempt_of(const transport_failure& failed) {
-    attempt made{error_result(
+    attempt made{webhook_error(
         std::string(describe(failed.what)),
         std::string(to_string(failed.what)) + ": " + failed.detail
     )};
@@ -105,7 +105,7 @@ std::optional<std::chrono::seconds> retry_after_of(const transport_response& res
 attempt attempt_of(const transport_response& response) {
     const int status = response.status();
     return {
-        error_result("The tool answered with status " + std::to_string(status) + "."),
+        webhook_error("The tool answered with status " + std::to_string(status) + "."),
         status == 429 || status == 502 || status == 503 || status == 504, retry_after_of(response)
     };
 }
@@ -269,7 +269,7 @@ call(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
     std::optional<tool_outcome> outcome =
         co_await with_deadline(attempts(hook, std::move(invocation)), deadline);
     co_return outcome ? *std::move(outcome)
-                      : error_result(std::string(describe(transport_failure::kind::timeout)));
+                      : webhook_error(std::string(describe(transport_failure::kind::timeout)));
 }
 
 } // namespace

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <memory>
@@ -33,7 +33,7 @@ public:
     wait_until(std::chrono::steady_clock::time_point deadline) {
         if (!told_) {
             timer_.expires_at(deadline);
-            co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            co_await timer_.async_wait(as_result);
         }
         told_ = false;
     }

@@ -3,11 +3,24 @@
 #include "session/base/error.hpp"
 
 #include <boost/json/object.hpp>
+#include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+namespace agui {
+
+/// The text of the member; empty if it is absent or not a string. A view into `object`.
+[[nodiscard]] inline std::string_view
+string_in(const boost::json::object& object, std::string_view key) noexcept {
+    const boost::json::value* const value = object.if_contains(key);
+    const boost::json::string* const text = value == nullptr ? nullptr : value->if_string();
+    return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
+}
+
+} // namespace agui
 
 namespace agui::session {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 
@@ -13,7 +13,7 @@ namespace agui {
 /// Waits for `time`, on the caller's executor. Returns early if the caller is cancelled.
 inline boost::asio::awaitable<void> pause(std::chrono::milliseconds time) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
-    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer.async_wait(as_result);
 }
 
 } // namespace agui

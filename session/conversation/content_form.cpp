@@ -1,5 +1,6 @@
 #include "session/conversation/content_form.hpp"
 
+#include "session/base/json_member.hpp"
 #include "session/base/sorted_json.hpp"
 #include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
@@ -17,12 +18,6 @@ namespace agui::session {
 namespace json = boost::json;
 
 namespace {
-
-std::string_view string_member(const json::object& object, std::string_view key) noexcept {
-    const json::value* value = object.if_contains(key);
-    const json::string* text = value == nullptr ? nullptr : value->if_string();
-    return text == nullptr ? std::string_view() : std::string_view(*text);
-}
 
 std::string_view modern_type(std::string_view mime_type) noexcept {
     for (const std::string_view kind : {"image", "audio", "video"}) {
@@ -49,9 +44,9 @@ json::object telling(const json::object& object, bool is_part) {
 // A `binary` part in its modern form; an empty object if it has neither data nor a URL, only a
 // provider's file id.
 json::object upgraded(const json::object& part) {
-    const std::string_view mime_type = string_member(part, "mimeType");
-    const std::string_view data = string_member(part, "data");
-    const std::string_view url = string_member(part, "url");
+    const std::string_view mime_type = string_in(part, "mimeType");
+    const std::string_view data = string_in(part, "data");
+    const std::string_view url = string_in(part, "url");
     json::object source;
     if (!data.empty()) {
         source = {{"type", "data"}, {"value", data}, {"mimeType", mime_type}};
@@ -73,9 +68,7 @@ json::object bare(const json::object& part) {
     return copy;
 }
 
-bool is_binary(const json::object& part) noexcept {
-    return string_member(part, "type") == "binary";
-}
+bool is_binary(const json::object& part) noexcept { return string_in(part, "type") == "binary"; }
 
 // The modern parts of a content: some clients send a file in both the old and the modern form.
 text_set modern_parts(const json::array& parts) {
@@ -113,8 +106,7 @@ json::array normalised(const json::array& given) {
             if (!converted.empty() && !modern.contains(sorted_json(converted))) {
                 parts.push_back(std::move(converted));
             }
-        } else if (string_member(*object, "type") != "text" ||
-                   !string_member(*object, "text").empty()) {
+        } else if (string_in(*object, "type") != "text" || !string_in(*object, "text").empty()) {
             parts.push_back(bare(*object));
         }
     }
@@ -124,8 +116,8 @@ json::array normalised(const json::array& given) {
 // A single text part without further members equals a string.
 bool is_plain_text(const json::array& parts) {
     return parts.size() == 1 && parts[0].is_object() && parts[0].get_object().size() == 2 &&
-           string_member(parts[0].get_object(), "type") == "text" &&
-           !string_member(parts[0].get_object(), "text").empty();
+           string_in(parts[0].get_object(), "type") == "text" &&
+           !string_in(parts[0].get_object(), "text").empty();
 }
 
 } // namespace
@@ -143,9 +135,9 @@ content_form::content_form(const content& value) {
         // Refer to the given content, not to the copy, which is destroyed here.
         for (const json::value& part : given) {
             const json::object* object = part.if_object();
-            if (object != nullptr && string_member(*object, "type") == "text" &&
-                !string_member(*object, "text").empty()) {
-                form_ = string_member(*object, "text");
+            if (object != nullptr && string_in(*object, "type") == "text" &&
+                !string_in(*object, "text").empty()) {
+                form_ = string_in(*object, "text");
             }
         }
     } else {

@@ -1,6 +1,7 @@
 #include "session/conversation/media_part.hpp"
 
 #include "session/base/ascii.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/white_space.hpp"
 #include "session/base/work_count.hpp"
 
@@ -46,12 +47,6 @@ constexpr std::array<name_pair, 29> registered_names{{
     {"text/x-markdown", "text/markdown"},
 }};
 
-std::string_view text_in(const json::object& object, std::string_view name) noexcept {
-    const json::value* const member = object.if_contains(name);
-    const json::string* const text = member != nullptr ? member->if_string() : nullptr;
-    return text != nullptr ? std::string_view(text->data(), text->size()) : std::string_view();
-}
-
 const json::object* object_in(const json::object& object, std::string_view name) noexcept {
     const json::value* const member = object.if_contains(name);
     return member != nullptr ? member->if_object() : nullptr;
@@ -91,24 +86,24 @@ std::optional<data_url> read_data_url(std::string_view text) noexcept {
 }
 
 void read_source(media_part& to, const json::object& from) {
-    const std::string_view type = text_in(from, "type");
+    const std::string_view type = string_in(from, "type");
     to.from = type == "data"   ? source::data
               : type == "url"  ? source::url
               : type == "file" ? source::file
                                : source::none;
-    to.value = text_in(from, "value");
-    to.mime_type = media_type(text_in(from, "mimeType"));
-    to.provider = text_in(from, "provider");
+    to.value = string_in(from, "value");
+    to.mime_type = media_type(string_in(from, "mimeType"));
+    to.provider = string_in(from, "provider");
 }
 
 /// A legacy `binary` part holds the members itself.
 void read_binary(media_part& to, const json::object& part) {
-    to.mime_type = media_type(text_in(part, "mimeType"));
-    to.filename = text_in(part, "filename");
+    to.mime_type = media_type(string_in(part, "mimeType"));
+    to.filename = string_in(part, "filename");
     for (const auto& [name, from] :
          {std::pair{"data", source::data}, std::pair{"url", source::url},
           std::pair{"id", source::file}}) {
-        if (const std::string_view value = text_in(part, name); !value.empty()) {
+        if (const std::string_view value = string_in(part, name); !value.empty()) {
             to.from = from;
             to.value = value;
             return;
@@ -237,7 +232,7 @@ media_part read_media_part(const json::object& part) {
     if (const json::object* const from = object_in(part, "source")) {
         read_source(read, *from);
         if (const json::object* const metadata = object_in(part, "metadata")) {
-            read.filename = text_in(*metadata, "filename");
+            read.filename = string_in(*metadata, "filename");
         }
     } else {
         read_binary(read, part);
@@ -246,7 +241,7 @@ media_part read_media_part(const json::object& part) {
     if (read.value.empty()) {
         read.from = source::none;
     }
-    const std::string_view type = text_in(part, "type");
+    const std::string_view type = string_in(part, "type");
     read.what = kind_of(type == "binary" ? part_type_of(read.mime_type) : type);
     return read;
 }
@@ -265,7 +260,7 @@ std::optional<data_part> data_part_of(const json::value& part) {
     }
     media_part read = read_media_part(*object);
     // A data URL that is not base64 may be megabytes as well.
-    const bool given_as_data = text_in(*from, "type") == "data" && !read.value.empty();
+    const bool given_as_data = string_in(*from, "type") == "data" && !read.value.empty();
     if (read.from != source::data && !given_as_data) {
         return std::nullopt;
     }
@@ -274,8 +269,8 @@ std::optional<data_part> data_part_of(const json::value& part) {
 
 std::string_view text_of_part(const json::value& part) noexcept {
     const json::object* const object = part.if_object();
-    return object != nullptr && text_in(*object, "type") == "text" ? text_in(*object, "text")
-                                                                   : std::string_view();
+    return object != nullptr && string_in(*object, "type") == "text" ? string_in(*object, "text")
+                                                                     : std::string_view();
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {

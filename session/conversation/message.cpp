@@ -1,5 +1,6 @@
 #include "session/conversation/message.hpp"
 
+#include "session/base/json_member.hpp"
 #include "session/base/white_space.hpp"
 #include "session/conversation/content_form.hpp"
 #include "session/conversation/prompt_record.hpp"
@@ -22,12 +23,6 @@ constexpr std::pair<role, std::string_view> role_names[] = {
     {role::assistant, "assistant"}, {role::tool, "tool"},     {role::activity, "activity"},
     {role::reasoning, "reasoning"},
 };
-
-std::string_view string_member(const json::object& object, std::string_view key) noexcept {
-    const json::value* value = object.if_contains(key);
-    const json::string* text = value == nullptr ? nullptr : value->if_string();
-    return text == nullptr ? std::string_view() : std::string_view(*text);
-}
 
 } // namespace
 
@@ -84,8 +79,8 @@ std::string text_of(const content& value) {
     }
     std::string joined;
     for (const json::value& part : std::get<json::array>(value)) {
-        if (part.is_object() && string_member(part.get_object(), "type") == "text") {
-            joined += string_member(part.get_object(), "text");
+        if (part.is_object() && string_in(part.get_object(), "type") == "text") {
+            joined += string_in(part.get_object(), "text");
         }
     }
     return joined;
@@ -101,8 +96,8 @@ bool is_blank(const content& value) noexcept {
     }
     return std::ranges::all_of(std::get<json::array>(value), [](const json::value& part) {
         const json::object* const object = part.if_object();
-        return object != nullptr && string_member(*object, "type") == "text" &&
-               agui::is_blank(string_member(*object, "text"));
+        return object != nullptr && string_in(*object, "type") == "text" &&
+               agui::is_blank(string_in(*object, "text"));
     });
 }
 

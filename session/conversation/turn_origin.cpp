@@ -1,5 +1,7 @@
 #include "session/conversation/turn_origin.hpp"
 
+#include "session/base/json_member.hpp"
+
 #include <boost/json/array.hpp>
 
 #include <array>
@@ -43,25 +45,19 @@ constexpr std::array ends = {
     named_end{turn_end::refused, "refused"},
 };
 
-std::string text_in(const json::object& object, std::string_view key) {
-    const json::value* const value = object.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->get_string())
-                                                  : std::string();
-}
-
 std::optional<turn_block> block_from_json(const json::value& value) {
     const json::object* const object = value.if_object();
     if (object == nullptr) {
         return std::nullopt;
     }
-    const std::string type = text_in(*object, "type");
+    const std::string_view type = string_in(*object, "type");
     for (const named_kind& each : kinds) {
         if (each.name != type) {
             continue;
         }
         turn_block block;
         block.what = each.kind;
-        block.id = text_in(*object, "id");
+        block.id = string_in(*object, "id");
         const json::value* const bytes = object->if_contains("bytes");
         if (bytes != nullptr && bytes->is_int64() && bytes->get_int64() > 0) {
             block.bytes = static_cast<std::size_t>(bytes->get_int64());
@@ -139,10 +135,10 @@ std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
         return std::nullopt;
     }
     turn_origin origin;
-    origin.provider = text_in(*object, "provider");
-    origin.model = text_in(*object, "model");
-    origin.account = text_in(*object, "account");
-    origin.prefix = text_in(*object, "prefix");
+    origin.provider = string_in(*object, "provider");
+    origin.model = string_in(*object, "model");
+    origin.account = string_in(*object, "account");
+    origin.prefix = string_in(*object, "prefix");
     for (const json::value& each : blocks->get_array()) {
         std::optional<turn_block> block = block_from_json(each);
         if (!block) {
@@ -159,7 +155,7 @@ std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
         boost::system::error_code not_a_count;
         origin.tokens = tokens->to_number<std::uint64_t>(not_a_count);
     }
-    const std::string end = text_in(*object, "end");
+    const std::string_view end = string_in(*object, "end");
     for (const named_end& each : ends) {
         if (each.name == end) {
             origin.end = each.end;

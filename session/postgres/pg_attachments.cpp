@@ -6,7 +6,7 @@ namespace agui::session {
 
 namespace {
 
-constexpr const char* keep =
+constexpr const char* keep_attachment =
     "INSERT INTO agui.attachments "
     "(principal, thread_id, sha256, mime_type, kept_at, size, bytes) "
     "SELECT $1, $2, $3, $4, $5, $6, $7 WHERE $8 >= $6 + "
@@ -26,7 +26,7 @@ pg_batch
 keep_attachment_statement(const thread_key& key, const attachment& what, std::uint64_t bytes_max) {
     pg_batch batch;
     batch.emplace_back(
-        keep, key.principal, key.thread_id, what.sha256, what.mime_type, what.kept_at,
+        keep_attachment, key.principal, key.thread_id, what.sha256, what.mime_type, what.kept_at,
         what.bytes.size(), std::string_view(what.bytes), bytes_max
     );
     return batch;

@@ -1,8 +1,8 @@
 #include "session/postgres/pg_attempts.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <string>
 #include <utility>
@@ -78,7 +78,7 @@ asio::awaitable<void> pg_attempts::flush() {
     while (settled_ < wanted) {
         asio::steady_timer timer(shared_.context, asio::steady_timer::time_point::max());
         const auto place = waiters_.insert(waiters_.end(), &timer);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await timer.async_wait(as_result);
         waiters_.erase(place);
     }
 }
@@ -96,7 +96,7 @@ asio::awaitable<void> pg_attempts::write() {
         }
         if (batch.empty()) {
             timer_.expires_at(asio::steady_timer::time_point::max());
-            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+            co_await timer_.async_wait(as_result);
             continue;
         }
         const std::size_t count = batch.size();

@@ -1,14 +1,13 @@
 #include "session/postgres/pg_connection.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_settings.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -27,7 +26,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 using descriptor = asio::posix::stream_descriptor;
 
 constexpr int oldest_version = 130000;

@@ -1,11 +1,9 @@
 #include "session/postgres/pg_gateway.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/base/id.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_schema.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -24,8 +22,6 @@ using namespace std::chrono_literals;
 constexpr auto shortest_renewal = 300ms;
 // Short, because little of the term may be left when the server is back after an outage.
 constexpr auto next_try = 200ms;
-
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr const char* insert_gateway =
     "INSERT INTO agui.gateways (id, expires, knows_version, url, secret) OVERRIDING SYSTEM VALUE "

@@ -1,11 +1,10 @@
 // The background deletion of released leases.
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_leases.hpp"
 #include "session/postgres/pg_log_rows.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <iterator>
 #include <string_view>
@@ -86,7 +85,7 @@ asio::awaitable<void> pg_leases::write_releases() {
         }
         if (is_idle || has_failed) {
             writer_timer_.expires_after(has_failed ? pause_after_failure : 24h);
-            co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+            co_await writer_timer_.async_wait(as_result);
         }
         has_failed = false;
         try {

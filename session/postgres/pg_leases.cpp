@@ -1,13 +1,12 @@
 #include "session/postgres/pg_leases.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_change.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_log_rows.hpp"
 #include "session/store/store_failures.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -105,7 +104,7 @@ pg_leases::pg_leases(pg_shared& shared, pg_gateway& gateway, before_release prep
 
 asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::string run_id) {
     while (const auto ending = ending_of(key)) {
-        co_await ending->async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await ending->async_wait(as_result);
     }
     {
         const std::lock_guard lock(mutex_);
@@ -181,7 +180,7 @@ asio::awaitable<bool> pg_leases::has_number(std::chrono::steady_clock::time_poin
             co_return false;
         }
         timer.expires_after(number_look_again);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await timer.async_wait(as_result);
     }
     co_return true;
 }

@@ -1,8 +1,8 @@
 #include "session/postgres/pg_logs.hpp"
 
-#include <boost/asio/as_tuple.hpp>
+#include "session/base/as_result.hpp"
+
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -355,7 +355,7 @@ asio::awaitable<std::vector<std::int64_t>> pg_logs::wait_for_writers(std::vector
 asio::awaitable<void> pg_logs::wait_for_change() {
     asio::steady_timer timer(shared_.context, asio::steady_timer::time_point::max());
     const auto place = waiters_.insert(waiters_.end(), &timer);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await timer.async_wait(as_result);
     waiters_.erase(place);
 }
 

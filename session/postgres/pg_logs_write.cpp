@@ -1,9 +1,7 @@
 // The way of entries from memory to the table.
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_logs.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -112,7 +110,7 @@ asio::awaitable<void> pg_logs::write() {
             writer_knows_ = waiting_.empty() ? urgency::none : urgency::may_wait;
             writer_timer_.expires_at(next_wake(begun));
         }
-        co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await writer_timer_.async_wait(as_result);
     }
 }
 

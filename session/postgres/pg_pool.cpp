@@ -1,10 +1,9 @@
 #include "session/postgres/pg_pool.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <random>
@@ -127,7 +126,7 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::wait_in_line(time_point
     waiter self(executor_);
     const auto place = waiters_.insert(waiters_.end(), &self);
     self.timer.expires_at(deadline);
-    co_await self.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await self.timer.async_wait(as_result);
     if (!self.is_woken) {
         waiters_.erase(place);
         const std::string reason = unavailable();
@@ -143,7 +142,7 @@ asio::awaitable<void> pg_pool::pause(std::chrono::milliseconds time, time_point 
     waiter self(executor_);
     const auto place = waiters_.insert(waiters_.end(), &self);
     self.timer.expires_at(std::min(deadline, clock::now() + time));
-    co_await self.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await self.timer.async_wait(as_result);
     if (!self.is_woken) {
         waiters_.erase(place);
     } else if (self.given) {

@@ -225,7 +225,7 @@ void add_fence(pg_batch& to, std::int64_t version) {
 }
 
 // Reads the tables, because to_regclass() may answer with the state at the transaction's start.
-constexpr const char* is_there =
+constexpr const char* meta_is_there =
     "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'agui'), "
     "EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
     "ON n.oid = c.relnamespace WHERE n.nspname = 'agui' AND c.relname = 'meta')";
@@ -240,7 +240,8 @@ constexpr const char* unlimited =
 // creation of an index blocks its table. Not used for the wait for another gateway that migrates.
 constexpr const char* bounds = "SELECT set_config('lock_timeout', '4000', true), "
                                "set_config('statement_timeout', '60000', true)";
-constexpr const char* keep = "UPDATE agui.meta SET schema_version = $1, min_reader_version = $2";
+constexpr const char* write_version =
+    "UPDATE agui.meta SET schema_version = $1, min_reader_version = $2";
 
 struct known_versions {
     std::int64_t schema = 0;
@@ -250,7 +251,7 @@ struct known_versions {
 // Only the holder of the connection changes the schema.
 asio::awaitable<known_versions> read_versions(pg_connection& on, pg_connection::time_point until) {
     pg_batch look;
-    look.emplace_back(is_there);
+    look.emplace_back(meta_is_there);
     const auto found = co_await on.execute(std::move(look), until);
     known_versions read{.schema = 0, .min_reader = pg_first_version};
     if (found.at(0).boolean(0, 1)) {
@@ -331,7 +332,7 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
         }
     }
     if (at.schema < newest) {
-        change.emplace_back(keep, newest, at.min_reader);
+        change.emplace_back(write_version, newest, at.min_reader);
     }
     change.emplace_back("COMMIT");
     try {
@@ -369,7 +370,7 @@ open_pg_schema(pg_pool& pool, pg_patience patience, std::span<const pg_migration
     std::function<asio::awaitable<known_versions>(pg_transaction&)> look =
         [](pg_transaction& in) -> asio::awaitable<known_versions> {
         pg_batch first;
-        first.emplace_back(is_there);
+        first.emplace_back(meta_is_there);
         const auto found = co_await in.read_at_once(std::move(first));
         known_versions read;
         if (found.at(0).boolean(0, 1)) {

@@ -1,9 +1,7 @@
 #include "session/postgres/pg_stops.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <optional>
@@ -61,7 +59,7 @@ asio::awaitable<void> pg_stops::work() {
         }
         if (!is_closed_) {
             timer_.expires_after(between_looks);
-            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+            co_await timer_.async_wait(as_result);
         }
     }
 }

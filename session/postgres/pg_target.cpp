@@ -1,14 +1,13 @@
 #include "session/postgres/pg_target.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <libpq-fe.h>
 
@@ -70,7 +69,7 @@ struct lookup {
     std::vector<std::string> found;
 };
 
-void keep(lookup& in, const asio::ip::tcp::resolver::results_type& results) {
+void keep_addresses(lookup& in, const asio::ip::tcp::resolver::results_type& results) {
     for (const auto& each : results) {
         const std::string address = each.endpoint().address().to_string();
         if (std::ranges::find(in.found, address) == in.found.end()) {
@@ -99,9 +98,9 @@ addresses_of(std::string host, clock::time_point deadline) {
         [under_way](
             const boost::system::error_code& error,
             const asio::ip::tcp::resolver::results_type& results
-        ) { keep(*under_way, error ? asio::ip::tcp::resolver::results_type() : results); }
+        ) { keep_addresses(*under_way, error ? asio::ip::tcp::resolver::results_type() : results); }
     );
-    co_await under_way->timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await under_way->timer.async_wait(as_result);
     co_return std::move(under_way->found);
 }
 

@@ -28,7 +28,7 @@ constexpr const char* summary_of =
 constexpr const char* state_of =
     "SELECT d.state FROM agui.threads t LEFT JOIN agui.thread_documents d ON d.thread = t.id "
     "WHERE t.principal = $1 AND t.thread_id = $2";
-constexpr const char* is_there =
+constexpr const char* thread_is_there =
     "SELECT id FROM agui.threads WHERE principal = $1 AND thread_id = $2";
 constexpr const char* pending_calls_of =
     "SELECT call_id, name, run_id, owner, status, made_in FROM agui.calls "
@@ -99,7 +99,7 @@ std::optional<json_text> read_state(const std::vector<pg_rows>& results) {
 }
 
 pg_batch select_pending_calls(const thread_key& key) {
-    return each_of(key, {is_there, pending_calls_of, messages_of_pending_calls});
+    return each_of(key, {thread_is_there, pending_calls_of, messages_of_pending_calls});
 }
 
 std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg_rows>& results) {

@@ -1,10 +1,8 @@
 #include "session/postgres/pg_upkeep.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_upkeep_steps.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <string>
@@ -119,7 +117,7 @@ asio::awaitable<void> pg_upkeep::work() {
     while (!is_closed_) {
         const bool joins = has_ended_runs_;
         timer_.expires_at(joins ? clock::now() + pause : next_look);
-        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await timer_.async_wait(as_result);
         if (is_closed_) {
             break;
         }

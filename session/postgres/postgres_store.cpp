@@ -1,10 +1,9 @@
 #include "session/postgres/postgres_store.hpp"
 
+#include "session/base/as_result.hpp"
 #include "session/postgres/pg_schema.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <pthread.h>
 
@@ -116,7 +115,7 @@ void postgres_store::keep_running(asio::awaitable<void> loop) {
 asio::awaitable<void> postgres_store::wait_for(const std::function<bool()>& condition) {
     while (!condition()) {
         progress_.expires_at(asio::steady_timer::time_point::max());
-        co_await progress_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await progress_.async_wait(as_result);
     }
 }
 

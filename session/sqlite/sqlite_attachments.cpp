@@ -8,7 +8,7 @@ namespace agui::session {
 namespace {
 
 // Each may have megabytes, and every stream waits for the transaction.
-constexpr int erased_at_once = 4;
+constexpr int attachments_erased_at_once = 4;
 
 } // namespace
 
@@ -63,7 +63,7 @@ void sqlite_attachments::erase_of(const thread_key& key) {
 bool sqlite_attachments::erase_some(unix_ms since) {
     std::vector<std::int64_t> numbers;
     {
-        statement::rows row = oldest_.query(erased_at_once);
+        statement::rows row = oldest_.query(attachments_erased_at_once);
         while (row.next() && row.integer(1) < since) {
             numbers.push_back(row.integer(0));
         }

@@ -7,7 +7,7 @@ namespace agui::session {
 namespace {
 
 // 1 MB of bodies at most: every stream waits for the transaction.
-constexpr std::uint64_t erased_at_once = 64;
+constexpr std::uint64_t attempts_erased_at_once = 64;
 
 } // namespace
 
@@ -44,7 +44,7 @@ bool sqlite_attempts::erase_some(unix_ms since, std::uint64_t bytes_max) {
     }
     std::vector<std::int64_t> numbers;
     {
-        statement::rows row = oldest_.query(erased_at_once);
+        statement::rows row = oldest_.query(attempts_erased_at_once);
         while (row.next() && (row.integer(1) < since || left > bytes_max)) {
             numbers.push_back(row.integer(0));
             left -= bytes_max == 0 ? 0 : static_cast<std::uint64_t>(row.integer(2));

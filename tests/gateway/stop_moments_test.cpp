@@ -8,6 +8,7 @@
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/gated_model.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -106,7 +107,6 @@ const std::vector<moment> all_moments = {
 
 // If a place is passed more often, only so many passings are tested.
 constexpr int passings_max = 4;
-constexpr std::chrono::seconds patience{10};
 
 /// Watches the places of one run, and acts at one of them.
 class run_watch {
@@ -134,7 +134,7 @@ public:
     /// Returns once the place has been passed since arm(); false if that takes too long.
     bool wait_for(const std::string& place) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, patience, [&] { return passed_[place] > 0; });
+        return changed_.wait_for(lock, test::patience, [&] { return passed_[place] > 0; });
     }
     [[nodiscard]] int passed(const std::string& place) {
         const std::lock_guard lock(mutex_);
@@ -148,7 +148,7 @@ public:
             watching_ = false;
             return false;
         }
-        return changed_.wait_for(lock, 2 * patience, [&] { return acted_; });
+        return changed_.wait_for(lock, 2 * test::patience, [&] { return acted_; });
     }
     [[nodiscard]] std::vector<moment> order() {
         const std::lock_guard lock(mutex_);
@@ -241,9 +241,9 @@ private:
     }
 };
 
-enum class store_kind { memory, sqlite };
+enum class stop_store { memory, sqlite };
 
-class StopMoments : public server_test, public ::testing::WithParamInterface<store_kind> {
+class StopMoments : public server_test, public ::testing::WithParamInterface<stop_store> {
 protected:
     StopMoments() {
         settings.models.at(0).provider = gateway::model_config::provider_kind::openai;
@@ -252,7 +252,7 @@ protected:
         settings.server.threads = 2; // The run may be held on one of the two threads.
         settings.server.drain = std::chrono::seconds(0);
         settings.agents.at(0).max_parallel_tools = 1;
-        if (GetParam() == store_kind::sqlite) {
+        if (GetParam() == stop_store::sqlite) {
             use_sqlite();
         }
         add_tool();
@@ -312,7 +312,7 @@ protected:
 
     /// Waits until the run of `thread` has ended and no reader could keep it from being stopped.
     bool ends() {
-        const auto give_up = std::chrono::steady_clock::now() + patience;
+        const auto give_up = std::chrono::steady_clock::now() + test::patience;
         while (std::chrono::steady_clock::now() < give_up) {
             const raw_reply seen = ask(get("/agui/threads/" + thread));
             const bool has_begun = seen.body.find(R"("createdAt":0)") == std::string::npos;
@@ -327,7 +327,7 @@ protected:
 
     /// Waits until each answer of the model is complete or was closed.
     bool model_is_left_alone() {
-        const auto give_up = std::chrono::steady_clock::now() + patience;
+        const auto give_up = std::chrono::steady_clock::now() + test::patience;
         while (model.open() > 0 && std::chrono::steady_clock::now() < give_up) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
@@ -504,13 +504,13 @@ TEST_P(StopMoments, TheEndOfTheServerIsNeverLost) {
                              where.place == "loop.ending" || where.place == "loop.model_answered";
         EXPECT_TRUE(is_over) << reply.body;
         EXPECT_TRUE(model_is_left_alone());
-        EXPECT_TRUE(server->wait_bounded(patience));
+        EXPECT_TRUE(server->wait_bounded(test::patience));
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Stores, StopMoments, ::testing::Values(store_kind::memory, store_kind::sqlite),
-    [](const auto& of) { return of.param == store_kind::memory ? "Memory" : "Sqlite"; }
+    Stores, StopMoments, ::testing::Values(stop_store::memory, stop_store::sqlite),
+    [](const auto& of) { return of.param == stop_store::memory ? "Memory" : "Sqlite"; }
 );
 
 #endif

@@ -20,7 +20,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-std::size_t count_of(std::string_view text, std::string_view part) {
+std::size_t times_in(std::string_view text, std::string_view part) {
     std::size_t count = 0;
     for (std::size_t at = text.find(part); at != std::string_view::npos;
          at = text.find(part, at + 1)) {
@@ -102,7 +102,7 @@ protected:
         }
         EXPECT_THAT(reply.status, AnyOf(200, 503));
         EXPECT_THAT(reply.body, HasSubstr("store_unavailable"));
-        EXPECT_EQ(count_of(reply.body, "RUN_ERROR"), reply.status == 200 ? 1U : 0U) << reply.body;
+        EXPECT_EQ(times_in(reply.body, "RUN_ERROR"), reply.status == 200 ? 1U : 0U) << reply.body;
     }
 
     raw_reply ask_clearly(std::string_view body) {
@@ -154,11 +154,11 @@ protected:
     void expect_whole_conversation() {
         const raw_reply reply = ask(get("/agui/threads/t/messages"));
         EXPECT_EQ(reply.status, 200);
-        EXPECT_EQ(count_of(reply.body, R"("painted")"), 1U) << reply.body;
-        EXPECT_EQ(count_of(reply.body, R"("role":"user")"), 1U) << reply.body;
-        EXPECT_GE(count_of(reply.body, R"("Done")"), 1U) << reply.body;
+        EXPECT_EQ(times_in(reply.body, R"("painted")"), 1U) << reply.body;
+        EXPECT_EQ(times_in(reply.body, R"("role":"user")"), 1U) << reply.body;
+        EXPECT_GE(times_in(reply.body, R"("Done")"), 1U) << reply.body;
         const std::lock_guard lock(mutex_);
-        EXPECT_EQ(count_of(asked_.back(), R"("role":"tool")"), 1U) << asked_.back();
+        EXPECT_EQ(times_in(asked_.back(), R"("role":"tool")"), 1U) << asked_.back();
     }
 
 private:

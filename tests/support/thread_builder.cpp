@@ -42,6 +42,10 @@ message other(session::role role, std::string id, std::string text) {
 
 bool is_server_tool(std::string_view name) { return name == "get_weather"; }
 
+session::node_index tip_of(const session::thread_record& thread) {
+    return thread.branches.at(thread.head).tip;
+}
+
 thread_builder& thread_builder::add(message value) {
     if (thread_.branches.empty()) {
         thread_.branches.emplace_back();

@@ -17,6 +17,8 @@ assistant(std::string id, std::string text, std::vector<session::tool_call> call
 /// The message's id has assistant-ui's form: `<call id>:tool`.
 [[nodiscard]] session::message answer(const std::string& call_id, std::string text);
 [[nodiscard]] session::message other(session::role role, std::string id, std::string text);
+/// The last message of the current branch.
+[[nodiscard]] session::node_index tip_of(const session::thread_record& thread);
 
 /// Returns true for `get_weather`, the tool that the server of the tests executes. All others are
 /// external.

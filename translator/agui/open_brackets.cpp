@@ -1,5 +1,6 @@
 #include "translator/agui/open_brackets.hpp"
 
+#include "session/base/json_member.hpp"
 #include "translator/agui/event_reader.hpp"
 
 namespace agui::translator {
@@ -22,14 +23,13 @@ constexpr bracket_kind kinds[] = {
 } // namespace
 
 void open_brackets::read(const boost::json::object& event) {
-    const std::string_view type = string_member(event, "type");
+    const std::string_view type = string_in(event, "type");
     for (const bracket_kind& kind : kinds) {
         if (type == kind.start_type) {
-            open_.push_back(
-                {kind.end_type, kind.id_key, std::string(string_member(event, kind.id_key))}
+            open_.push_back({kind.end_type, kind.id_key, std::string(string_in(event, kind.id_key))}
             );
         } else if (type == kind.end_type) {
-            const std::string_view id = string_member(event, kind.id_key);
+            const std::string_view id = string_in(event, kind.id_key);
             std::erase_if(open_, [&](const bracket& one) {
                 return one.end_type == kind.end_type && one.id == id;
             });

@@ -1,5 +1,6 @@
 #include "translator/agui/said_messages.hpp"
 
+#include "session/base/json_member.hpp"
 #include "translator/agui/event_reader.hpp"
 
 #include <algorithm>
@@ -16,34 +17,30 @@ void append(session::content& to, std::string_view text) { std::get<std::string>
 } // namespace
 
 void said_messages::read(const boost::json::object& event) {
-    const std::string_view type = string_member(event, "type");
-    const std::string_view delta = string_member(event, "delta");
+    const std::string_view type = string_in(event, "type");
+    const std::string_view delta = string_in(event, "delta");
     if (type == "TEXT_MESSAGE_CONTENT") {
-        append(
-            message_of(string_member(event, "messageId"), session::role::assistant).content, delta
-        );
+        append(message_of(string_in(event, "messageId"), session::role::assistant).content, delta);
     } else if (type == "REASONING_MESSAGE_CONTENT") {
-        append(
-            message_of(string_member(event, "messageId"), session::role::reasoning).content, delta
-        );
+        append(message_of(string_in(event, "messageId"), session::role::reasoning).content, delta);
     } else if (type == "TOOL_CALL_START") {
         begin_call(event);
     } else if (type == "TOOL_CALL_ARGS") {
-        if (session::tool_call* call = find_call(string_member(event, "toolCallId"))) {
+        if (session::tool_call* call = find_call(string_in(event, "toolCallId"))) {
             call->arguments.append(delta);
         }
     }
 }
 
 void said_messages::begin_call(const boost::json::object& event) {
-    const std::string_view id = string_member(event, "toolCallId");
+    const std::string_view id = string_in(event, "toolCallId");
     if (find_call(id) != nullptr) {
         return; // A log from an earlier version may start a call twice.
     }
     session::tool_call call;
     call.id = id;
-    call.name = string_member(event, "toolCallName");
-    message_of(string_member(event, "parentMessageId"), session::role::assistant)
+    call.name = string_in(event, "toolCallName");
+    message_of(string_in(event, "parentMessageId"), session::role::assistant)
         .tool_calls.push_back(std::move(call));
 }
 

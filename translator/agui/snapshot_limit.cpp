@@ -1,6 +1,7 @@
 #include "translator/agui/snapshot_limit.hpp"
 
 #include "runner/base/json_text.hpp"
+#include "session/base/json_member.hpp"
 #include "session/history/part_reference.hpp"
 #include "translator/agui/event_writer.hpp"
 
@@ -24,12 +25,6 @@ constexpr std::size_t kept_bytes[] = {65'536, 4'096, 256, 0};
 /// A text that is hardly longer than its note is not shortened.
 constexpr std::size_t note_bytes = 128;
 
-std::string_view text_in(const json::object& object, std::string_view name) noexcept {
-    const json::value* const member = object.if_contains(name);
-    const json::string* const text = member != nullptr ? member->if_string() : nullptr;
-    return text != nullptr ? std::string_view(text->data(), text->size()) : std::string_view();
-}
-
 class snapshot_limit {
 public:
     snapshot_limit(json::array& messages, std::size_t bytes_max, const part_link& link)
@@ -44,7 +39,7 @@ public:
         in_each([this](json::object& message) { return leave_out_parts(message); });
         for (const std::size_t keep : kept_bytes) {
             in_each([&](json::object& message) {
-                return text_in(message, "role") == "tool" && shorten_content(message, keep);
+                return string_in(message, "role") == "tool" && shorten_content(message, keep);
             });
             in_each([&](json::object& message) {
                 const bool shorter = shorten_content(message, keep);
@@ -144,7 +139,7 @@ private:
             if (function == nullptr) {
                 continue;
             }
-            const std::string_view whole = text_in(*function, "arguments");
+            const std::string_view whole = string_in(*function, "arguments");
             if (whole.size() <= keep + note_bytes) {
                 continue;
             }

@@ -1,6 +1,7 @@
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include "runner/base/stop_reason.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/history/missing_result.hpp"
 #include "translator/agui/custom_names.hpp"
@@ -109,8 +110,8 @@ void chat_messages::take(std::string_view event) {
         return;
     }
     take_time(*fields);
-    const std::string_view message_id = string_member(*fields, "messageId");
-    const std::string_view call_id = string_member(*fields, "toolCallId");
+    const std::string_view message_id = string_in(*fields, "messageId");
+    const std::string_view call_id = string_in(*fields, "toolCallId");
     if (type == "TEXT_MESSAGE_CONTENT") {
         take_delta(event, *fields, kind::content);
     } else if (type == "REASONING_MESSAGE_CONTENT") {
@@ -125,7 +126,7 @@ void chat_messages::take(std::string_view event) {
     } else if (type == "REASONING_MESSAGE_END") {
         end_text(kind::thinking, message_id);
     } else if (type == "TOOL_CALL_START") {
-        begin_call(call_id, string_member(*fields, "toolCallName"));
+        begin_call(call_id, string_in(*fields, "toolCallName"));
     } else if (type == "TOOL_CALL_END") {
         end_call(call_id);
     } else if (type == "TOOL_CALL_RESULT") {
@@ -135,14 +136,14 @@ void chat_messages::take(std::string_view event) {
     } else if (type == "RUN_STARTED") {
         list_.touch(); // Lets a client know the ids before the model's first words.
     } else if (type == "RUN_ERROR") {
-        add_error(string_member(*fields, "code"), string_member(*fields, "message"));
+        add_error(string_in(*fields, "code"), string_in(*fields, "message"));
         complete_all();
         fail_calls();
         list_.finish();
     } else if (type == "RUN_FINISHED") {
         complete_all();
         const json::object* const outcome = object_member(*fields, "outcome");
-        if (outcome != nullptr && string_member(*outcome, "type") == "cancelled") {
+        if (outcome != nullptr && string_in(*outcome, "type") == "cancelled") {
             fail_calls();
         } else {
             mark_pending(*fields);
@@ -178,12 +179,12 @@ void chat_messages::take_delta(
     std::string_view event, const boost::json::object& fields, kind what
 ) {
     last_kind_ = what;
-    last_key_ = string_member(fields, what == kind::tool_call_request ? "toolCallId" : "messageId");
+    last_key_ = string_in(fields, what == kind::tool_call_request ? "toolCallId" : "messageId");
     const std::size_t delta = event.find(delta_member);
     const bool is_plain = delta != std::string_view::npos &&
                           plain_delta_text(event.substr(delta + delta_member.size())).has_value();
     last_delta_ = is_plain ? event.substr(0, delta + delta_member.size()) : std::string_view();
-    add(what, last_key_, escaped(string_member(fields, "delta")));
+    add(what, last_key_, escaped(string_in(fields, "delta")));
 }
 
 void chat_messages::add(kind what, const std::string& key, std::string_view text) {
@@ -264,11 +265,11 @@ void chat_messages::take_snapshot(std::string_view event) {
         }
     }
     const auto last = parse(elements.back(), max_event_depth);
-    if (!last || string_member(*last, "role") != "assistant") {
+    if (!last || string_in(*last, "role") != "assistant") {
         return;
     }
-    const std::string_view key = string_member(*last, "id");
-    const std::string_view text = string_member(*last, "content");
+    const std::string_view key = string_in(*last, "id");
+    const std::string_view text = string_in(*last, "content");
     if (text.empty() || texts_.contains(key)) {
         return;
     }
@@ -318,18 +319,18 @@ void chat_messages::complete_call(message& call) {
 }
 
 void chat_messages::take_custom(const boost::json::object& fields) {
-    const std::string_view name = string_member(fields, "name");
+    const std::string_view name = string_in(fields, "name");
     const json::object* value = object_member(fields, "value");
     if (value == nullptr) {
         return;
     }
-    const std::string_view call_id = string_member(*value, "toolCallId");
+    const std::string_view call_id = string_in(*value, "toolCallId");
     if (is_custom(name, custom_tool_started)) {
-        begin_execution(call_id, string_member(*value, "toolCallName"));
+        begin_execution(call_id, string_in(*value, "toolCallName"));
     } else if (is_custom(name, custom_tool_failed)) {
         failed_calls_.emplace(call_id);
     } else if (is_custom(name, custom_run_stopped)) {
-        const std::string_view reason = string_member(*value, "reason");
+        const std::string_view reason = string_in(*value, "reason");
         const runner::stop_reason why = runner::stop_reason_of(reason);
         if (why == runner::stop_reason::cancelled) {
             stopped_ = reason; // The user stopped it, so it is no error.
@@ -346,7 +347,7 @@ void chat_messages::begin_execution(std::string_view key, std::string_view name)
 }
 
 void chat_messages::take_result(const boost::json::object& fields) {
-    const std::string_view call_id = string_member(fields, "toolCallId");
+    const std::string_view call_id = string_in(fields, "toolCallId");
     const json::value* content = fields.if_contains("content");
     if (content == nullptr || !fields.contains("role")) {
         return; // Without a role, it belongs to a call of an earlier run, for readers that show it.

@@ -1,5 +1,6 @@
 #include "translator/verifier/verifier.hpp"
 
+#include "session/base/json_member.hpp"
 #include "session/base/parse_json.hpp"
 #include "translator/verifier/verifier_chunks.hpp"
 #include "translator/verifier/verifier_schema.hpp"
@@ -16,15 +17,11 @@ namespace {
 /// The state of the stream between and within runs.
 enum class phase { before, active, finished, failed };
 
-violation wrong(std::string_view rule, std::string_view what) {
-    return std::string(rule) + ": " + std::string(what);
-}
-
 /// The outcome's type; success if there is none.
 std::string_view outcome_of(const boost::json::object& finished) {
     const auto* outcome = finished.if_contains("outcome");
     return outcome == nullptr ? std::string_view("success")
-                              : text_member(outcome->as_object(), "type");
+                              : string_in(outcome->as_object(), "type");
 }
 
 } // namespace
@@ -52,7 +49,7 @@ violation event_verifier::state::check(const boost::json::object& event) {
         return found;
     }
     // Checked before the expansion, so that a misplaced chunk is reported for its place.
-    if (auto found = check_place(text_member(event, "type"))) {
+    if (auto found = check_place(string_in(event, "type"))) {
         return found;
     }
     chunk_expander::expansion expanded = chunks.expand(event);
@@ -94,7 +91,7 @@ violation event_verifier::state::check_place(std::string_view type) const {
 }
 
 violation event_verifier::state::apply(const boost::json::object& event) {
-    const std::string_view type = text_member(event, "type");
+    const std::string_view type = string_in(event, "type");
     if (type == "RUN_STARTED") {
         return start(event);
     }
@@ -113,8 +110,8 @@ violation event_verifier::state::apply(const boost::json::object& event) {
 
 violation event_verifier::state::start(const boost::json::object& event) {
     run = run_streams();
-    thread_id = text_member(event, "threadId");
-    run_id = text_member(event, "runId");
+    thread_id = string_in(event, "threadId");
+    run_id = string_in(event, "runId");
     at = phase::active;
     return run.seed(event);
 }
@@ -123,7 +120,7 @@ violation event_verifier::state::finish(const boost::json::object& event) {
     if (auto found = run.check_closed(true)) {
         return found;
     }
-    if (text_member(event, "threadId") != thread_id || text_member(event, "runId") != run_id) {
+    if (string_in(event, "threadId") != thread_id || string_in(event, "runId") != run_id) {
         return wrong("O1", "RUN_FINISHED has other ids than RUN_STARTED");
     }
     if (outcome_of(event) == "cancelled" && event.contains("result")) {
@@ -170,7 +167,7 @@ std::optional<std::string> event_verifier::check(const boost::json::value& event
     if (!event.is_object()) {
         return wrong("T4", "an event is a JSON object");
     }
-    if (text_member(event.get_object(), "type").empty()) {
+    if (string_in(event.get_object(), "type").empty()) {
         return wrong("T5", "an event has a type");
     }
     return state_->check(event.get_object());

@@ -1,5 +1,7 @@
 #include "translator/verifier/verifier_chunks.hpp"
 
+#include "session/base/json_member.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <algorithm>
@@ -52,12 +54,6 @@ constexpr std::array<std::string_view, 4> fixed_members{
 
 } // namespace
 
-std::string_view text_member(const json_object& event, std::string_view key) {
-    const auto* value = event.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string_view(value->get_string())
-                                                  : std::string_view();
-}
-
 chunk_expander::expansion chunk_expander::expand(const json_object& event) {
     static constexpr std::array<form, 3> forms{{
         {"TEXT_MESSAGE_CHUNK", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
@@ -68,7 +64,7 @@ chunk_expander::expansion chunk_expander::expand(const json_object& event) {
          "REASONING_MESSAGE_END", "messageId", "C4"},
     }};
     expansion out;
-    const std::string_view type = text_member(event, "type");
+    const std::string_view type = string_in(event, "type");
     const auto kind = std::find_if(forms.begin(), forms.end(), [type](const form& known) {
         return known.chunk == type;
     });
@@ -77,7 +73,7 @@ chunk_expander::expansion chunk_expander::expand(const json_object& event) {
         out.events.push_back(event);
         return out;
     }
-    const std::string_view id = text_member(event, kind->id_key);
+    const std::string_view id = string_in(event, kind->id_key);
     choice chosen = choose_lane(event, *kind, id);
     if (chosen.wrong) {
         out.wrong = std::move(chosen.wrong);
@@ -102,7 +98,7 @@ chunk_expander::expansion chunk_expander::expand(const json_object& event) {
 
 chunk_expander::choice
 chunk_expander::choose_lane(const json_object& chunk, const form& kind, std::string_view id) const {
-    const std::string tag(text_member(chunk, "subagentRunId"));
+    const std::string tag(string_in(chunk, "subagentRunId"));
     if (!id.empty()) {
         for (const auto& [lane, stream] : lanes_) {
             if (stream.kind != &kind || stream.id != id) {
@@ -141,7 +137,7 @@ void chunk_expander::close(lane_map::iterator lane, std::vector<json_object>& ou
 }
 
 void chunk_expander::close_for(const json_object& event, std::vector<json_object>& out) {
-    const std::string_view type = text_member(event, "type");
+    const std::string_view type = string_in(event, "type");
     if (contains(closing_all_lanes, type)) {
         while (!lanes_.empty()) {
             close(lanes_.begin(), out);
@@ -149,8 +145,7 @@ void chunk_expander::close_for(const json_object& event, std::vector<json_object
         return;
     }
     if (contains(closing_own_lane, type) || contains(more_closing_own_lane, type)) {
-        if (const auto own = lanes_.find(text_member(event, "subagentRunId"));
-            own != lanes_.end()) {
+        if (const auto own = lanes_.find(string_in(event, "subagentRunId")); own != lanes_.end()) {
             close(own, out);
         }
     }
@@ -160,7 +155,7 @@ violation chunk_expander::open(
     const std::string& lane, const form& kind, const json_object& chunk,
     std::vector<json_object>& out
 ) {
-    const std::string id(text_member(chunk, kind.id_key));
+    const std::string id(string_in(chunk, kind.id_key));
     if (id.empty()) {
         return std::string(kind.missing_id) + ": the first " + std::string(kind.chunk) +
                " of a stream needs " + std::string(kind.id_key);

@@ -53,7 +53,4 @@ private:
     lane_map lanes_;
 };
 
-/// A text member: a view into `event`. Empty if the member is absent or not a string.
-[[nodiscard]] std::string_view text_member(const boost::json::object& event, std::string_view key);
-
 } // namespace agui::translator

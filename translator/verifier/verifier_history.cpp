@@ -1,5 +1,6 @@
 // The part of run_streams that handles activities, restated history and subagents.
 
+#include "session/base/json_member.hpp"
 #include "translator/verifier/verifier_chunks.hpp"
 #include "translator/verifier/verifier_streams.hpp"
 
@@ -7,20 +8,14 @@
 #include <boost/json/value.hpp>
 
 namespace agui::translator {
-namespace {
-
-violation wrong(std::string_view rule, std::string_view subject, std::string_view what) {
-    return std::string(rule) + ": " + std::string(subject) + " " + std::string(what);
-}
-
-} // namespace
+namespace {} // namespace
 
 violation run_streams::activity_snapshot(const object& event) {
     return enter(event, "activity", {});
 }
 
 violation run_streams::activity_delta(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     if (!messages_.contains(id)) {
         return wrong("S16", id, "is changed before its ACTIVITY_SNAPSHOT");
     }
@@ -30,7 +25,7 @@ violation run_streams::activity_delta(const object& event) {
 violation run_streams::messages_snapshot(const object& event) {
     id_set seen;
     for (const auto& message : event.at("messages").as_array()) {
-        const std::string_view id = text_member(message.as_object(), "id");
+        const std::string_view id = string_in(message.as_object(), "id");
         if (!seen.emplace(id).second) {
             return wrong("O4", id, "appears twice in a snapshot");
         }
@@ -55,11 +50,11 @@ violation run_streams::seed(const object& run_started) {
 }
 
 violation run_streams::restate(const object& message, bool overwrite) {
-    const std::string id(text_member(message, "id"));
-    const std::string role(text_member(message, "role"));
-    const std::string owner(text_member(message, "subagentRunId"));
+    const std::string id(string_in(message, "id"));
+    const std::string role(string_in(message, "role"));
+    const std::string owner(string_in(message, "subagentRunId"));
     const auto [known, fresh] = messages_.try_emplace(
-        id, message_info{role, std::string(text_member(message, "name")), owner, false}
+        id, message_info{role, std::string(string_in(message, "name")), owner, false}
     );
     if (!fresh && known->second.role != role) {
         return wrong("O4", id, "is restated with another role than " + known->second.role);
@@ -71,7 +66,7 @@ violation run_streams::restate(const object& message, bool overwrite) {
         for (const auto& call : calls->as_array()) {
             const object& fields = call.as_object();
             const auto entry = calls_.try_emplace(
-                std::string(text_member(fields, "id")), call_info{owner, false, false}
+                std::string(string_in(fields, "id")), call_info{owner, false, false}
             );
             if (overwrite) {
                 entry.first->second.owner = owner;
@@ -79,7 +74,7 @@ violation run_streams::restate(const object& message, bool overwrite) {
         }
     }
     if (role == "tool") {
-        const auto call = calls_.find(text_member(message, "toolCallId"));
+        const auto call = calls_.find(string_in(message, "toolCallId"));
         if (call != calls_.end()) {
             call->second.answered = true;
         }
@@ -88,8 +83,8 @@ violation run_streams::restate(const object& message, bool overwrite) {
 }
 
 violation run_streams::subagent_started(const object& event) {
-    const std::string id(text_member(event, "subagentRunId"));
-    const std::string_view parent = text_member(event, "parentSubagentRunId");
+    const std::string id(string_in(event, "subagentRunId"));
+    const std::string_view parent = string_in(event, "parentSubagentRunId");
     if (active_subagents_.contains(id)) {
         return wrong("V25", id, "is active already");
     }
@@ -105,7 +100,7 @@ violation run_streams::subagent_started(const object& event) {
 }
 
 violation run_streams::subagent_finished(const object& event) {
-    const std::string id(text_member(event, "subagentRunId"));
+    const std::string id(string_in(event, "subagentRunId"));
     return active_subagents_.erase(id) > 0 ? violation() : wrong("V26", id, "is not active");
 }
 

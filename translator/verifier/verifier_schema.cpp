@@ -20,10 +20,6 @@ using json_array = boost::json::array;
 
 constexpr std::int64_t safe_integer = (std::int64_t{1} << 53) - 1;
 
-violation wrong(std::string_view rule, std::string_view path, std::string_view what) {
-    return std::string(rule) + ": " + std::string(path) + " " + std::string(what);
-}
-
 /// Clients check subagent events by their verifier first, then by their schema, so the verifier's
 /// rule is named.
 std::string_view missing_rule(std::string_view path) {
@@ -299,6 +295,14 @@ violation check_member(const json_value& given, const member_rule& rule, const s
 }
 
 } // namespace
+
+violation wrong(std::string_view rule, std::string_view what) {
+    return std::string(rule) + ": " + std::string(what);
+}
+
+violation wrong(std::string_view rule, std::string_view subject, std::string_view what) {
+    return std::string(rule) + ": " + std::string(subject) + " " + std::string(what);
+}
 
 violation check_schema(const boost::json::object& event) {
     const std::string type(event.at("type").as_string());

@@ -1,5 +1,6 @@
 #include "translator/verifier/verifier_streams.hpp"
 
+#include "session/base/json_member.hpp"
 #include "translator/verifier/verifier_chunks.hpp"
 
 #include <boost/json/array.hpp>
@@ -12,11 +13,7 @@ namespace {
 
 using json_object = boost::json::object;
 
-violation wrong(std::string_view rule, std::string_view subject, std::string_view what) {
-    return std::string(rule) + ": " + std::string(subject) + " " + std::string(what);
-}
-
-std::string_view tag_of(const json_object& event) { return text_member(event, "subagentRunId"); }
+std::string_view tag_of(const json_object& event) { return string_in(event, "subagentRunId"); }
 
 /// Returns true if the event has a tag other than the owner's.
 bool disagrees(const json_object& event, std::string_view owner) {
@@ -54,9 +51,9 @@ violation run_streams::apply(const object& event) {
         {"SUBAGENT_FINISHED", &run_streams::subagent_finished},
         {"SUBAGENT_ERROR", &run_streams::subagent_finished},
     };
-    at_start_ = at_start_ && text_member(event, "type") == "TOOL_CALL_RESULT";
+    at_start_ = at_start_ && string_in(event, "type") == "TOOL_CALL_RESULT";
     for (const auto& [type, handle] : handlers) {
-        if (type == text_member(event, "type")) {
+        if (type == string_in(event, "type")) {
             return (this->*handle)(event);
         }
     }
@@ -107,7 +104,7 @@ std::vector<std::string> run_streams::unanswered() const {
 
 /// A message begins, or is reopened after its END. One id means one message of one kind (O4, S9).
 violation run_streams::enter(const object& event, std::string_view role, std::string_view name) {
-    const std::string id(text_member(event, "messageId"));
+    const std::string id(string_in(event, "messageId"));
     const auto [found, fresh] = messages_.try_emplace(
         id, message_info{std::string(role), std::string(name), std::string(tag_of(event)), true}
     );
@@ -130,7 +127,7 @@ violation run_streams::enter(const object& event, std::string_view role, std::st
 }
 
 violation run_streams::text_start(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     if (open_texts_.contains(id)) {
         return wrong("V11", id, "is open already");
     }
@@ -139,8 +136,8 @@ violation run_streams::text_start(const object& event) {
             return wrong("O6", id, "begins while the reasoning " + span + " is open");
         }
     }
-    const std::string_view role = text_member(event, "role");
-    if (auto found = enter(event, role.empty() ? "assistant" : role, text_member(event, "name"))) {
+    const std::string_view role = string_in(event, "role");
+    if (auto found = enter(event, role.empty() ? "assistant" : role, string_in(event, "name"))) {
         return found;
     }
     open_texts_.emplace(id);
@@ -148,7 +145,7 @@ violation run_streams::text_start(const object& event) {
 }
 
 violation run_streams::text_content(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     if (!open_texts_.contains(id)) {
         return wrong("V12", id, "is not open");
     }
@@ -156,7 +153,7 @@ violation run_streams::text_content(const object& event) {
 }
 
 violation run_streams::text_end(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     if (!open_texts_.contains(id)) {
         return wrong("V13", id, "is not open");
     }
@@ -184,8 +181,8 @@ violation run_streams::check_parent(const std::string& parent, const std::string
 }
 
 violation run_streams::call_start(const object& event) {
-    const std::string id(text_member(event, "toolCallId"));
-    const std::string parent(text_member(event, "parentMessageId"));
+    const std::string id(string_in(event, "toolCallId"));
+    const std::string parent(string_in(event, "parentMessageId"));
     const std::string tag(tag_of(event));
     if (const auto known = calls_.find(id); known != calls_.end()) {
         // The specification (S9) lets a call be reopened; a page that acts on its END would act
@@ -205,7 +202,7 @@ violation run_streams::call_start(const object& event) {
 }
 
 violation run_streams::call_args(const object& event) {
-    const std::string_view id = text_member(event, "toolCallId");
+    const std::string_view id = string_in(event, "toolCallId");
     const auto known = calls_.find(id);
     if (known == calls_.end() || !known->second.open) {
         return wrong("V15", id, "is not open");
@@ -214,7 +211,7 @@ violation run_streams::call_args(const object& event) {
 }
 
 violation run_streams::call_end(const object& event) {
-    const std::string_view id = text_member(event, "toolCallId");
+    const std::string_view id = string_in(event, "toolCallId");
     const auto known = calls_.find(id);
     if (known == calls_.end() || !known->second.open) {
         return wrong("V16", id, "is not open");
@@ -227,7 +224,7 @@ violation run_streams::call_end(const object& event) {
 }
 
 violation run_streams::call_result(const object& event) {
-    const std::string_view id = text_member(event, "toolCallId");
+    const std::string_view id = string_in(event, "toolCallId");
     auto known = calls_.find(id);
     if (known == calls_.end() && at_start_ && !event.contains("role")) {
         known = calls_.emplace(std::string(id), call_info()).first;
@@ -244,7 +241,7 @@ violation run_streams::call_result(const object& event) {
     if (disagrees(event, known->second.owner)) {
         return foreign(id);
     }
-    const std::string message(text_member(event, "messageId"));
+    const std::string message(string_in(event, "messageId"));
     const bool fresh =
         messages_.emplace(message, message_info{"tool", "", known->second.owner, false}).second;
     if (!fresh) {
@@ -257,13 +254,13 @@ violation run_streams::call_result(const object& event) {
 // ---- Steps --------------------------------------------------------------------------------------
 
 violation run_streams::step_started(const object& event) {
-    const std::string name(text_member(event, "stepName"));
+    const std::string name(string_in(event, "stepName"));
     const bool fresh = open_steps_.emplace(std::string(tag_of(event)), name).second;
     return fresh ? violation() : wrong("V17", name, "is open already");
 }
 
 violation run_streams::step_finished(const object& event) {
-    const std::string name(text_member(event, "stepName"));
+    const std::string name(string_in(event, "stepName"));
     if (open_steps_.erase({std::string(tag_of(event)), name}) > 0) {
         return std::nullopt;
     }
@@ -277,7 +274,7 @@ violation run_streams::step_finished(const object& event) {
 // ---- Reasoning ----------------------------------------------------------------------------------
 
 violation run_streams::reasoning_start(const object& event) {
-    const std::string id(text_member(event, "messageId"));
+    const std::string id(string_in(event, "messageId"));
     if (open_spans_.contains(id)) {
         return wrong("V19", id, "is open already");
     }
@@ -290,7 +287,7 @@ violation run_streams::reasoning_start(const object& event) {
 }
 
 violation run_streams::reasoning_end(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     const auto span = open_spans_.find(id);
     if (span == open_spans_.end()) {
         return wrong("V22", id, "is not open");
@@ -313,7 +310,7 @@ violation run_streams::reasoning_end(const object& event) {
 }
 
 violation run_streams::reasoning_message_start(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     if (open_reasoning_.contains(id)) {
         return wrong("V20", id, "is open already");
     }
@@ -331,7 +328,7 @@ violation run_streams::reasoning_message_start(const object& event) {
 }
 
 violation run_streams::reasoning_message_content(const object& event) {
-    const std::string_view id = text_member(event, "messageId");
+    const std::string_view id = string_in(event, "messageId");
     if (!open_reasoning_.contains(id)) {
         return wrong("V21", id, "is not open");
     }
@@ -342,13 +339,13 @@ violation run_streams::reasoning_message_end(const object& event) {
     if (auto found = reasoning_message_content(event)) {
         return found;
     }
-    open_reasoning_.erase(open_reasoning_.find(text_member(event, "messageId")));
+    open_reasoning_.erase(open_reasoning_.find(string_in(event, "messageId")));
     return std::nullopt;
 }
 
 violation run_streams::encrypted_value(const object& event) {
-    const std::string_view id = text_member(event, "entityId");
-    if (text_member(event, "subtype") == "tool-call") {
+    const std::string_view id = string_in(event, "entityId");
+    if (string_in(event, "subtype") == "tool-call") {
         const auto call = calls_.find(id);
         return call != calls_.end() && disagrees(event, call->second.owner) ? foreign(id)
                                                                             : violation();

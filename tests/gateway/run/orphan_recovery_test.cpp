@@ -29,7 +29,7 @@ using ::testing::StartsWith;
 
 const std::string started =
     R"({"type":"RUN_STARTED","timestamp":1,"threadId":"thread_1","runId":"r","protocolVersion":"1.1"})";
-const std::string error_end =
+const std::string error_end_event =
     R"({"type":"RUN_ERROR","timestamp":5000,"message":"An internal error ended the run.","code":"internal"})";
 
 class OrphanRecovery : public SqliteStore {
@@ -84,7 +84,7 @@ TEST_F(OrphanRecovery, WritesTheWholeStreamOfARunOfWhichNothingWasDurable) {
         frames_of(entries),
         ElementsAre(
             R"({"type":"RUN_STARTED","timestamp":1000,"threadId":"thread_1","runId":"r","parentRunId":"parent","protocolVersion":"1.1"})",
-            error_end
+            error_end_event
         )
     );
     ASSERT_EQ(entries.size(), 2U);
@@ -125,7 +125,7 @@ TEST_F(OrphanRecovery, EndsOpenStreamsAndAnswersTheCallsOfTheServer) {
         R"({"type":"TOOL_CALL_RESULT","timestamp":5000,"messageId":"c:missing","toolCallId":"c","role":"tool",)"
         R"("content":"{\"error\":\"The call was interrupted; whether it had any effect is unknown.\"}"})"
     );
-    events.push_back(error_end);
+    events.push_back(error_end_event);
     EXPECT_EQ(frames_of(log_of(*store)), events);
     const auto thread = get(store->load(thread_1));
     ASSERT_TRUE(thread.has_value());

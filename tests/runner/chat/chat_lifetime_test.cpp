@@ -28,8 +28,6 @@ namespace agui::runner {
 namespace {
 
 namespace asio = boost::asio;
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-
 // Returns false if it was cancelled.
 asio::awaitable<bool> let_others_run() {
     asio::steady_timer now(

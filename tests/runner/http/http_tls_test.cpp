@@ -33,8 +33,6 @@ namespace ssl = asio::ssl;
 using asio::ip::tcp;
 using kind = transport_failure::kind;
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-
 struct certificate {
     std::string pem;
     std::string key_pem;

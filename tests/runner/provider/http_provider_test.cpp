@@ -25,7 +25,7 @@ namespace agui::runner {
 namespace {
 
 namespace asio = boost::asio;
-using kind = model_failure::kind;
+using failure_kind = model_failure::kind;
 using test::recording_model_sink;
 
 const std::string text_frame = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
@@ -116,11 +116,13 @@ TEST_F(HttpProvider, AsksAndPassesTheAnswerOn) {
 }
 
 TEST_F(HttpProvider, SortsStatusesIntoFailures) {
-    const std::vector<std::pair<int, kind>> expected = {
-        {400, kind::rejected},    {401, kind::rejected},    {403, kind::rejected},
-        {404, kind::rejected},    {408, kind::unavailable}, {413, kind::rejected},
-        {422, kind::rejected},    {429, kind::unavailable}, {500, kind::unavailable},
-        {502, kind::unavailable}, {529, kind::unavailable}, {301, kind::unavailable},
+    const std::vector<std::pair<int, failure_kind>> expected = {
+        {400, failure_kind::rejected},    {401, failure_kind::rejected},
+        {403, failure_kind::rejected},    {404, failure_kind::rejected},
+        {408, failure_kind::unavailable}, {413, failure_kind::rejected},
+        {422, failure_kind::rejected},    {429, failure_kind::unavailable},
+        {500, failure_kind::unavailable}, {502, failure_kind::unavailable},
+        {529, failure_kind::unavailable}, {301, failure_kind::unavailable},
     };
     for (const auto& [status, what] : expected) {
         SCOPED_TRACE(status);
@@ -200,7 +202,7 @@ TEST_F(HttpProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
     const model_outcome outcome = ask(answer);
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().what, kind::unavailable);
+    EXPECT_EQ(outcome.error().what, failure_kind::unavailable);
     EXPECT_EQ(outcome.error().upstream, "a\n\n");
 }
 
@@ -215,9 +217,9 @@ TEST_F(HttpProvider, TellsALossBeforeTheFirstByteFromALossAfterIt) {
     const model_outcome never = ask(refused);
 
     ASSERT_FALSE(before || after || never);
-    EXPECT_EQ(before.error().what, kind::unavailable);
-    EXPECT_EQ(after.error().what, kind::lost);
-    EXPECT_EQ(never.error().what, kind::unavailable);
+    EXPECT_EQ(before.error().what, failure_kind::unavailable);
+    EXPECT_EQ(after.error().what, failure_kind::lost);
+    EXPECT_EQ(never.error().what, failure_kind::unavailable);
     EXPECT_EQ(never.error().status, 0);
 }
 
@@ -255,7 +257,7 @@ TEST_F(HttpProvider, ReportsATimeout) {
     const model_outcome outcome = ask(answer);
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().what, kind::timeout);
+    EXPECT_EQ(outcome.error().what, failure_kind::timeout);
     EXPECT_EQ(outcome.error().status, 200);
 }
 
@@ -263,7 +265,7 @@ TEST_F(HttpProvider, ReportsABodyThatIsNotAnAnswer) {
     const model_outcome outcome = ask(answering("<html>It works!</html>"));
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().what, kind::unavailable);
+    EXPECT_EQ(outcome.error().what, failure_kind::unavailable);
 }
 
 TEST_F(HttpProvider, ReportsCancellationWhileItStreams) {
@@ -288,7 +290,7 @@ TEST_F(HttpProvider, ReportsCancellationWhileItStreams) {
 
     ASSERT_TRUE(outcome);
     ASSERT_FALSE(*outcome);
-    EXPECT_EQ(outcome->error().what, kind::cancelled);
+    EXPECT_EQ(outcome->error().what, failure_kind::cancelled);
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
@@ -314,7 +316,7 @@ TEST_F(HttpProvider, ReportsCancellationAfterTheFinishReason) {
 
     ASSERT_TRUE(outcome);
     ASSERT_FALSE(*outcome);
-    EXPECT_EQ(outcome->error().what, kind::cancelled);
+    EXPECT_EQ(outcome->error().what, failure_kind::cancelled);
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
@@ -409,7 +411,7 @@ TEST_F(HttpProviderWithoutRoom, CanBeCancelled) {
 
     ASSERT_TRUE(outcome);
     ASSERT_FALSE(*outcome);
-    EXPECT_EQ(outcome->error().what, kind::cancelled);
+    EXPECT_EQ(outcome->error().what, failure_kind::cancelled);
     EXPECT_EQ(narrow.lines, std::vector<std::string>{"text Hi"});
 }
 
@@ -591,7 +593,7 @@ TEST_F(HttpProvider, CommentsDoNotOutliveTheIdleTime) {
     const model_outcome outcome = ask(make_http_client(endpoint).value());
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().what, kind::timeout);
+    EXPECT_EQ(outcome.error().what, failure_kind::timeout);
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
@@ -660,7 +662,7 @@ TEST_F(HttpProvider, TheTimeForTheFirstContentIsBounded) {
         const model_outcome outcome = ask(make_http_client(endpoint).value());
 
         ASSERT_FALSE(outcome);
-        EXPECT_EQ(outcome.error().what, kind::timeout);
+        EXPECT_EQ(outcome.error().what, failure_kind::timeout);
         EXPECT_EQ(
             outcome.error().detail,
             "the model sent no content within the time for its first content"
@@ -685,7 +687,7 @@ TEST_F(HttpProvider, AfterTheFirstContentTheIdleTimeCounts) {
         const model_outcome outcome = ask(make_http_client(endpoint).value());
 
         ASSERT_FALSE(outcome);
-        EXPECT_EQ(outcome.error().what, kind::timeout);
+        EXPECT_EQ(outcome.error().what, failure_kind::timeout);
         EXPECT_EQ(outcome.error().detail, "nothing arrived within the idle timeout");
     }
 }
@@ -719,7 +721,7 @@ public:
             if (ended_) {
                 return model_answer{};
             }
-            return model_failure{.what = kind::lost, .status = 0, .detail = "no end"};
+            return model_failure{.what = failure_kind::lost, .status = 0, .detail = "no end"};
         }
 
     private:
@@ -829,7 +831,7 @@ TEST_F(HttpProvider, RefusesACompressedAnswer) {
     const model_outcome outcome = ask(make_http_client(endpoint).value());
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().what, kind::unavailable);
+    EXPECT_EQ(outcome.error().what, failure_kind::unavailable);
     EXPECT_EQ(
         outcome.error().detail, "the answer is compressed, although the request did not ask for it"
     );

@@ -12,7 +12,7 @@
 namespace agui::runner {
 namespace {
 
-namespace answers = test::responses;
+namespace answer_frames = test::responses;
 using ::testing::HasSubstr;
 
 class ResponsesModel : public test::model_case {
@@ -24,12 +24,12 @@ protected:
     }
 
     const std::string thoughtful_call =
-        answers::created + answers::reasoning(0, "rs_1", "Hm.") +
-        answers::message(1, "Let me look.", R"(,"phase":"commentary")") +
-        answers::call(2, "call_1", "look", R"({\"a\":1})") +
-        answers::end("completed", "," + answers::usage);
-    const std::string done = answers::created + answers::message(0, "Done.") +
-                             answers::end("completed", "," + answers::usage);
+        answer_frames::created + answer_frames::reasoning(0, "rs_1", "Hm.") +
+        answer_frames::message(1, "Let me look.", R"(,"phase":"commentary")") +
+        answer_frames::call(2, "call_1", "look", R"({\"a\":1})") +
+        answer_frames::end("completed", "," + answer_frames::usage);
+    const std::string done = answer_frames::created + answer_frames::message(0, "Done.") +
+                             answer_frames::end("completed", "," + answer_frames::usage);
 };
 
 TEST_F(ResponsesModel, GetsItsReasoningAndPhasesBackInPlace) {

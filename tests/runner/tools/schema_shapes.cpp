@@ -226,7 +226,7 @@ private:
 };
 
 using number_member = std::pair<std::string_view, unsigned schema_shape::*>;
-constexpr std::array<number_member, 21> numbers{{
+constexpr std::array<number_member, 21> number_members{{
     {"required", &schema_shape::required},
     {"properties", &schema_shape::properties},
     {"numbers", &schema_shape::numbers},
@@ -457,7 +457,7 @@ schema_shape random_schema_shape(std::uint32_t seed) {
     schema_shape shape;
     shape.name = "seed " + std::to_string(seed);
     constexpr std::array<unsigned, 10> amounts{0, 0, 0, 0, 0, 1, 2, 5, 20, 60};
-    for (const auto& [name, member] : numbers) {
+    for (const auto& [name, member] : number_members) {
         shape.*member = amounts[random() % amounts.size()];
     }
     shape.values = std::max(shape.values, 1U);
@@ -472,7 +472,7 @@ schema_shape random_schema_shape(std::uint32_t seed) {
 
 std::string to_string(const schema_shape& shape) {
     std::string text = "{.name = \"" + shape.name + "\"";
-    for (const auto& [name, member] : numbers) {
+    for (const auto& [name, member] : number_members) {
         if (shape.*member != schema_shape().*member) {
             text += ", ." + std::string(name) + " = " + std::to_string(shape.*member);
         }

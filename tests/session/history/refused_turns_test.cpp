@@ -34,7 +34,7 @@ boost::json::array photo_parts(std::string text = "Look") {
     };
 }
 
-message photo(std::string id) {
+message user_photo(std::string id) {
     message value = user(std::move(id), "");
     value.content = photo_parts();
     return value;
@@ -72,7 +72,7 @@ const std::string noted_line =
 
 TEST(RefusedTurns, AreSentWholeUntilTheUserContinues) {
     thread_builder thread;
-    thread.add(photo("u1")).add(refusal("u1"));
+    thread.add(user_photo("u1")).add(refusal("u1"));
 
     EXPECT_EQ(sent(thread), (lines{photo_line}));
 
@@ -94,7 +94,7 @@ TEST(RefusedTurns, AnAnswerThatWasWithdrawnIsNone) {
 
 TEST(RefusedTurns, StayAsTheyWereSentOnceTheModelHasAnswered) {
     thread_builder thread;
-    thread.add(photo("u1")).add(refusal("u1")).user("u2", "And?").assistant("a2", "Fine");
+    thread.add(user_photo("u1")).add(refusal("u1")).user("u2", "And?").assistant("a2", "Fine");
 
     EXPECT_EQ(sent(thread), (lines{noted_line, "user: And?", "assistant: Fine"}));
 
@@ -104,7 +104,7 @@ TEST(RefusedTurns, StayAsTheyWereSentOnceTheModelHasAnswered) {
 
 TEST(RefusedTurns, AreLeftOutAltogetherIfTheNextOneIsRefusedToo) {
     thread_builder thread;
-    thread.add(photo("u1")).add(refusal("u1")).add(photo("u2")).add(refusal("u2"));
+    thread.add(user_photo("u1")).add(refusal("u1")).add(user_photo("u2")).add(refusal("u2"));
     thread.user("u3", "And?");
 
     EXPECT_EQ(sent(thread), (lines{"user: " + whole, noted_line, "user: And?"}));
@@ -119,14 +119,14 @@ TEST(RefusedTurns, WithoutMediaAreLeftOutAtOnce) {
 
 TEST(RefusedTurns, OtherFailuresLeaveEverythingAsItIs) {
     thread_builder thread;
-    thread.add(photo("u1")).add(failure("u1")).user("u2", "And?");
+    thread.add(user_photo("u1")).add(failure("u1")).user("u2", "And?");
 
     EXPECT_EQ(sent(thread), (lines{photo_line, "user: And?"}));
 }
 
 TEST(RefusedTurns, StayWholeIfARetryWasAnswered) {
     thread_builder thread;
-    thread.add(photo("u1")).add(refusal("u1")).assistant("a1", "A cat").user("u2", "And?");
+    thread.add(user_photo("u1")).add(refusal("u1")).assistant("a1", "A cat").user("u2", "And?");
 
     EXPECT_EQ(sent(thread), (lines{photo_line, "assistant: A cat", "user: And?"}));
 }
@@ -181,14 +181,14 @@ TEST(RefusedTurns, AFailedResultIsLeftOutWithItsError) {
 
 TEST(RefusedTurns, MediaThatAnotherModelHasTakenAreSuspectedBeforeAText) {
     thread_builder thread;
-    thread.add(photo("u1")).assistant("a1", "A cat").user("u2", "I am Ada").add(refusal("u2"));
+    thread.add(user_photo("u1")).assistant("a1", "A cat").user("u2", "I am Ada").add(refusal("u2"));
     thread.user("u3", "Who am I?");
 
     EXPECT_EQ(
         sent(thread), (lines{noted_line, "assistant: A cat", "user: I am Ada", "user: Who am I?"})
     );
 
-    thread.assistant("a3", "Ada").add(photo("u4")).assistant("a4", "A dog").user("u5", "Now?");
+    thread.assistant("a3", "Ada").add(user_photo("u4")).assistant("a4", "A dog").user("u5", "Now?");
     EXPECT_EQ(sent(thread).at(0), noted_line) << "an answer brings nothing back";
     EXPECT_EQ(sent(thread).at(5), photo_line);
     thread.add(refusal("u5")).user("u6", "And now?");
@@ -197,7 +197,7 @@ TEST(RefusedTurns, MediaThatAnotherModelHasTakenAreSuspectedBeforeAText) {
 
 TEST(RefusedTurns, ATextIsLeftOutIfEarlierMediaWereNotTheCause) {
     thread_builder thread;
-    thread.add(photo("u1")).assistant("a1", "A cat").user("u2", "Poison").add(refusal("u2"));
+    thread.add(user_photo("u1")).assistant("a1", "A cat").user("u2", "Poison").add(refusal("u2"));
     thread.user("u3", "And?").add(refusal("u3")).user("u4", "So?");
 
     EXPECT_EQ(
@@ -232,14 +232,14 @@ TEST(RefusedTurns, AnAnswerToASecondTryChangesNothing) {
 
 TEST(RefusedTurns, EachTryOfALaterMessageLeavesMoreOut) {
     thread_builder thread;
-    thread.add(photo("u1")).assistant("a1", "A cat").user("u2", "Poison").add(refusal("u2"));
+    thread.add(user_photo("u1")).assistant("a1", "A cat").user("u2", "Poison").add(refusal("u2"));
     thread.user("u3", "And?").add(refusal("u3"));
     EXPECT_EQ(sent(thread).at(2), "user: " + whole) << "u3 is tried again";
 }
 
 TEST(RefusedTurns, OwnMediaAreSuspectedBeforeThoseOfEarlierMessages) {
     thread_builder thread;
-    thread.add(photo("u1")).assistant("a1", "A cat").add(photo("u2")).add(refusal("u2"));
+    thread.add(user_photo("u1")).assistant("a1", "A cat").add(user_photo("u2")).add(refusal("u2"));
     thread.user("u3", "And?");
     const lines first = {photo_line, "assistant: A cat", noted_line, "user: And?"};
     EXPECT_EQ(sent(thread), first);
@@ -282,20 +282,20 @@ TEST(RefusedTurns, TheModelsOwnMessagesAreSuspectedLast) {
 
 TEST(RefusedTurns, MessagesThatWereSentTogetherAreRefusedTogether) {
     thread_builder thread;
-    thread.add(photo("u1")).user("u2", "What is it?").add(refusal("u2")).user("u3", "And?");
+    thread.add(user_photo("u1")).user("u2", "What is it?").add(refusal("u2")).user("u3", "And?");
 
     EXPECT_EQ(sent(thread), (lines{noted_line, "user: What is it?", "user: And?"}));
 }
 
 TEST(RefusedTurns, AreOfTheirBranchAlone) {
     thread_builder thread;
-    thread.add(photo("u1")).add(refusal("u1"));
+    thread.add(user_photo("u1")).add(refusal("u1"));
     const node_index asked = 0;
     thread.user("u2", "And?");
     thread_record record = thread.build();
     record.nodes.push_back({asked, "", 0, user("u3", "Now?")});
 
-    EXPECT_EQ(bytes(model_history(record, 3)), bytes({photo("u1"), user("u3", "Now?")}));
+    EXPECT_EQ(bytes(model_history(record, 3)), bytes({user_photo("u1"), user("u3", "Now?")}));
 }
 
 // The plan of a request ignores the notes.
@@ -322,13 +322,13 @@ TEST(FailureNotes, AMessageThatIsSaidAgainUnderAnotherIdIsARetry) {
 
 TEST(FailureNotes, ANewMessageFollowsThemWhateverTheClientSends) {
     thread_builder thread;
-    thread.add(photo("u1")).add(refusal("u1"));
+    thread.add(user_photo("u1")).add(refusal("u1"));
     history_policy client;
     client.mode = history_mode::client;
     for (const auto& made :
-         {plan(thread, {user("u2", "Two")}), plan(thread, {photo("u1"), user("u2", "Two")}),
-          plan(thread, {photo("new"), user("u2", "Two")}),
-          plan(thread, {photo("u1"), user("u2", "Two")}, client)}) {
+         {plan(thread, {user("u2", "Two")}), plan(thread, {user_photo("u1"), user("u2", "Two")}),
+          plan(thread, {user_photo("new"), user("u2", "Two")}),
+          plan(thread, {user_photo("u1"), user("u2", "Two")}, client)}) {
         EXPECT_EQ(made.thread.branches.size(), 1U);
         ASSERT_EQ(made.thread.nodes.size(), 3U);
         EXPECT_EQ(made.thread.nodes[2].parent, 1U);

@@ -20,14 +20,13 @@ using test::call;
 using test::outline;
 using test::plan;
 using test::thread_builder;
+using test::tip_of;
 using test::user;
 
 using lines = std::vector<std::string>;
 
 constexpr std::string_view interrupted =
     "The call was interrupted; whether it had any effect is unknown.";
-
-node_index tip_of(const thread_record& thread) { return thread.branches.at(thread.head).tip; }
 
 lines shown(const thread_builder& thread) {
     return outline(shown_messages(thread.build(), tip_of(thread.build())));

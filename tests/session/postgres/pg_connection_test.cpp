@@ -17,7 +17,7 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using clock = std::chrono::steady_clock;
+using steady = std::chrono::steady_clock;
 
 class PgConnection : public test::coroutine_test {
 protected:
@@ -28,10 +28,10 @@ protected:
     }
 
     std::unique_ptr<pg_connection> open(bool prepares = true) {
-        return run(pg_connection::open(*target_, prepares, clock::now() + 10s));
+        return run(pg_connection::open(*target_, prepares, steady::now() + 10s));
     }
-    std::vector<pg_rows> execute(pg_connection& on, pg_batch batch, clock::duration time = 10s) {
-        return run(on.execute(std::move(batch), clock::now() + time));
+    std::vector<pg_rows> execute(pg_connection& on, pg_batch batch, steady::duration time = 10s) {
+        return run(on.execute(std::move(batch), steady::now() + time));
     }
     template <class... Args>
     pg_rows one(pg_connection& on, const char* text, const Args&... args) {
@@ -39,7 +39,7 @@ protected:
         batch.emplace_back(text, args...);
         return execute(on, std::move(batch)).at(0);
     }
-    pg_error failure_of(pg_connection& on, pg_batch batch, clock::duration time = 10s) {
+    pg_error failure_of(pg_connection& on, pg_batch batch, steady::duration time = 10s) {
         try {
             (void)execute(on, std::move(batch), time);
         } catch (const pg_error& error) {
@@ -234,7 +234,7 @@ TEST_F(PgConnection, RefusesADatabaseThatIsNotUtf8) {
     server("CREATE DATABASE " + name + " TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
     const pg_target latin(test::postgres_server() + "&dbname=" + name, "");
     try {
-        (void)run(pg_connection::open(latin, true, clock::now() + 10s));
+        (void)run(pg_connection::open(latin, true, steady::now() + 10s));
         ADD_FAILURE() << "it was accepted";
     } catch (const pg_error& error) {
         EXPECT_STREQ(error.what(), "the encoding of the PostgreSQL database is not UTF8");
@@ -248,7 +248,7 @@ TEST_F(PgConnection, RefusesAServerThatOnlyReads) {
     EXPECT_THROW((void)open(), pg_error) << "libpq looks for another host";
     const pg_target any(database_->url() + "&target_session_attrs=any", "");
     try {
-        (void)run(pg_connection::open(any, true, clock::now() + 10s));
+        (void)run(pg_connection::open(any, true, steady::now() + 10s));
         ADD_FAILURE() << "it was accepted";
     } catch (const pg_error& error) {
         EXPECT_TRUE(std::string(error.what()).starts_with("the PostgreSQL server is read-only"));
@@ -274,7 +274,7 @@ TEST_F(PgConnection, RefusesAnotherIsolationByDefault) {
 TEST_F(PgConnection, SaysWhyItCannotConnectWithoutThePassword) {
     const pg_target nowhere("postgresql://someone@127.0.0.1:1/none", "secret");
     try {
-        (void)run(pg_connection::open(nowhere, true, clock::now() + 10s));
+        (void)run(pg_connection::open(nowhere, true, steady::now() + 10s));
         ADD_FAILURE() << "it was accepted";
     } catch (const pg_error& error) {
         EXPECT_TRUE(error.is_connection_lost());
@@ -285,7 +285,7 @@ TEST_F(PgConnection, SaysWhyItCannotConnectWithoutThePassword) {
 
 TEST_F(PgConnection, LooksUpHostNamesItself) {
     const pg_target named("postgresql:///db?host=localhost,/folder&port=4711,4712", "");
-    const pg_target::options options = run(named.resolve(clock::now() + 10s));
+    const pg_target::options options = run(named.resolve(steady::now() + 10s));
     const auto value = [&](const std::string& name) {
         for (const auto& [key, found] : options) {
             if (key == name) {
@@ -299,13 +299,13 @@ TEST_F(PgConnection, LooksUpHostNamesItself) {
     EXPECT_TRUE(value("host").ends_with("localhost,/folder")) << value("host");
     EXPECT_TRUE(value("port").ends_with("4711,4712")) << value("port");
     const pg_target unknown("postgresql://no-such-host.invalid/db", "");
-    EXPECT_THROW((void)run(unknown.resolve(clock::now() + 10s)), pg_error);
+    EXPECT_THROW((void)run(unknown.resolve(steady::now() + 10s)), pg_error);
 }
 
 TEST_F(PgConnection, ConnectsWithTheLatestPassword) {
     const auto password = [this](const pg_target& target) {
         std::string all;
-        for (const auto& [key, value] : run(target.resolve(clock::now() + 10s))) {
+        for (const auto& [key, value] : run(target.resolve(steady::now() + 10s))) {
             all += key == "password" ? value + ";" : "";
         }
         return all;
@@ -324,21 +324,21 @@ TEST_F(PgConnection, ConnectsWithTheLatestPassword) {
 
 TEST_F(PgConnection, WaitsForAHostNameOnlyUntilTheDeadline) {
     const pg_target named("postgresql://localhost/db", "");
-    EXPECT_THROW((void)run(named.resolve(clock::now() - 1s)), pg_error);
+    EXPECT_THROW((void)run(named.resolve(steady::now() - 1s)), pg_error);
     const pg_target numeric("postgresql://127.0.0.1/db", "");
-    EXPECT_FALSE(run(numeric.resolve(clock::now() - 1s)).empty()) << "nothing to look up";
+    EXPECT_FALSE(run(numeric.resolve(steady::now() - 1s)).empty()) << "nothing to look up";
 }
 
 // --- the pool
 
 TEST_F(PgConnection, APoolLendsConnectionsInTurn) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
-    std::optional<pg_pool::loan> first(run(pool.take(clock::now() + 10s)));
+    std::optional<pg_pool::loan> first(run(pool.take(steady::now() + 10s)));
     const pg_connection* const only = &**first;
     std::vector<int> order;
     for (int i = 0; i < 3; ++i) {
         asio::co_spawn(
-            context(), pool.take(clock::now() + 10s),
+            context(), pool.take(steady::now() + 10s),
             [&order, &only, i](std::exception_ptr error, pg_pool::loan got) {
                 EXPECT_FALSE(error);
                 EXPECT_EQ(&*got, only);
@@ -360,21 +360,21 @@ TEST_F(PgConnection, APoolHasAnExtraConnectionForUrgentCallers) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
     const pg_connection* first = nullptr;
     {
-        const auto lent = run(pool.take(clock::now() + 10s));
+        const auto lent = run(pool.take(steady::now() + 10s));
         first = &*lent;
-        const auto urgent = run(pool.take(clock::now() + 10s, pg_pool::urgency::at_once));
+        const auto urgent = run(pool.take(steady::now() + 10s, pg_pool::urgency::at_once));
         EXPECT_EQ(one(*urgent, "SELECT 1::bigint").integer(0, 0), 1);
-        EXPECT_THROW((void)run(pool.take(clock::now() + 20ms)), pg_unavailable);
+        EXPECT_THROW((void)run(pool.take(steady::now() + 20ms)), pg_unavailable);
     }
-    const auto again = run(pool.take(clock::now() + 10s));
+    const auto again = run(pool.take(steady::now() + 10s));
     EXPECT_EQ(&*again, first) << "the other one is closed";
-    EXPECT_THROW((void)run(pool.take(clock::now() + 20ms)), pg_unavailable);
+    EXPECT_THROW((void)run(pool.take(steady::now() + 20ms)), pg_unavailable);
 }
 
 TEST_F(PgConnection, APoolWithoutAServerSaysWhy) {
     const pg_target nowhere("postgresql://someone@127.0.0.1:1/none", "");
     pg_pool pool(context().get_executor(), nowhere, {.size = 1, .prepares = true});
-    EXPECT_THROW((void)run(pool.take(clock::now() + 20ms)), pg_unavailable);
+    EXPECT_THROW((void)run(pool.take(steady::now() + 20ms)), pg_unavailable);
     EXPECT_NE(pool.unavailable().find("refused"), std::string::npos) << pool.unavailable();
 }
 
@@ -385,14 +385,14 @@ TEST_F(PgConnection, APoolThatCannotGrowIsNotAnOutageWhileAConnectionWorks) {
     {
         const pg_target limited(database_->url() + "&user=" + role, "");
         pg_pool pool(context().get_executor(), limited, {.size = 2, .prepares = true});
-        std::optional<pg_pool::loan> lent(run(pool.take(clock::now() + 10s)));
-        EXPECT_THROW((void)run(pool.take(clock::now() + 200ms)), pg_unavailable);
+        std::optional<pg_pool::loan> lent(run(pool.take(steady::now() + 10s)));
+        EXPECT_THROW((void)run(pool.take(steady::now() + 200ms)), pg_unavailable);
         EXPECT_EQ(pool.unavailable(), "");
         (*lent)->abandon();
         lent.reset();
         database_->end_sessions();
         test::sql_session other(database_->url() + "&user=" + role);
-        EXPECT_THROW((void)run(pool.take(clock::now() + 200ms)), pg_unavailable);
+        EXPECT_THROW((void)run(pool.take(steady::now() + 200ms)), pg_unavailable);
         EXPECT_NE(pool.unavailable().find("too many connections"), std::string::npos)
             << pool.unavailable();
     }
@@ -402,20 +402,20 @@ TEST_F(PgConnection, APoolThatCannotGrowIsNotAnOutageWhileAConnectionWorks) {
 TEST_F(PgConnection, APoolMakesANewConnectionForALostOne) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
     {
-        const auto lent = run(pool.take(clock::now() + 10s));
+        const auto lent = run(pool.take(steady::now() + 10s));
         database_->end_sessions();
         (void)failure_of(*lent, batch_of({"SELECT 1"}));
     }
-    const auto next = run(pool.take(clock::now() + 10s));
+    const auto next = run(pool.take(steady::now() + 10s));
     EXPECT_EQ(one(*next, "SELECT 1::bigint").integer(0, 0), 1);
 }
 
 TEST_F(PgConnection, APoolThatIsClosedLetsNobodyWait) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
-    const auto lent = run(pool.take(clock::now() + 10s));
+    const auto lent = run(pool.take(steady::now() + 10s));
     bool refused = false;
     asio::co_spawn(
-        context(), pool.take(clock::now() + 10s),
+        context(), pool.take(steady::now() + 10s),
         [&](std::exception_ptr error, const pg_pool::loan&) { refused = error != nullptr; }
     );
     context().restart();
@@ -424,7 +424,7 @@ TEST_F(PgConnection, APoolThatIsClosedLetsNobodyWait) {
     context().restart();
     context().run_for(1s);
     EXPECT_TRUE(refused);
-    EXPECT_THROW((void)run(pool.take(clock::now() + 10s)), pg_unavailable);
+    EXPECT_THROW((void)run(pool.take(steady::now() + 10s)), pg_unavailable);
 }
 
 // --- transactions

@@ -10,9 +10,8 @@ using test::frames_of;
 using test::key_of;
 using test::recording_observer;
 using test::slice_of;
-
-const thread_key thread_1 = key_of("thread_1");
-const thread_key thread_2 = key_of("thread_2");
+using test::thread_1;
+using test::thread_2;
 
 class PostgresBatches : public test::postgres_stores {
 protected:

@@ -15,10 +15,10 @@ using test::frames_of;
 using test::key_of;
 using test::run_of;
 using test::slice_of;
+using test::thread_1;
+using test::thread_2;
 using test::user_turn;
 
-const thread_key thread_1 = key_of("thread_1");
-const thread_key thread_2 = key_of("thread_2");
 constexpr unix_ms day = 24LL * 60 * 60 * 1000;
 
 TEST(PgClock, TakesOverTheDatabasesTimeIfTheClocksDiffer) {

@@ -20,21 +20,15 @@ using namespace std::chrono_literals;
 using test::cutting_proxy;
 using test::frames_of;
 using test::key_of;
+using test::no_limits;
 using test::recording_observer;
+using test::request_of;
 using test::run_of;
 using test::slice_of;
+using test::thread_1;
 using test::user_turn;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-const thread_key thread_1 = key_of("thread_1");
-
-queued_request request_of(std::string run_id) {
-    queued_request request;
-    request.run_id = std::move(run_id);
-    return request;
-}
-constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
 
 class store_behind_proxy : public test::proxied_stores {
 protected:

@@ -14,10 +14,9 @@ using test::frames_of;
 using test::key_of;
 using test::recording_observer;
 using test::slice_of;
+using test::thread_1;
+using test::thread_2;
 using test::user_turn;
-
-const thread_key thread_1 = key_of("thread_1");
-const thread_key thread_2 = key_of("thread_2");
 
 std::string delta(int number) {
     return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"0123456789abcdef","delta":")" +

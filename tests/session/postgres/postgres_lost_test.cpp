@@ -14,9 +14,8 @@ using test::frames_of;
 using test::key_of;
 using test::recording_observer;
 using test::slice_of;
+using test::thread_1;
 using test::user_turn;
-
-const thread_key thread_1 = key_of("thread_1");
 
 class PostgresLost : public test::proxied_stores {};
 

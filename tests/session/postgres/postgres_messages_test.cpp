@@ -7,6 +7,7 @@ namespace agui::session {
 namespace {
 
 using test::key_of;
+using test::thread_1;
 using test::user_turn;
 
 changes long_thread() {
@@ -19,8 +20,6 @@ changes long_thread() {
     change.branches.push_back({0, {.tip = 599, .updated_at = 1000}});
     return change;
 }
-
-const thread_key thread_1 = key_of("thread_1");
 
 class PostgresMessages : public test::postgres_stores {};
 

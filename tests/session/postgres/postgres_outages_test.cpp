@@ -11,15 +11,9 @@ using namespace std::chrono_literals;
 
 using test::cutting_proxy;
 using test::key_of;
-
-const thread_key thread_1 = key_of("thread_1");
-
-queued_request request_of(std::string run_id) {
-    queued_request request;
-    request.run_id = std::move(run_id);
-    return request;
-}
-constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
+using test::no_limits;
+using test::request_of;
+using test::thread_1;
 
 class PostgresOutages : public test::proxied_stores {
 protected:

@@ -20,9 +20,8 @@ using test::recording_observer;
 using test::recording_peer;
 using test::run_of;
 using test::slice_of;
+using test::thread_1;
 using test::user_turn;
-
-const thread_key thread_1 = key_of("thread_1");
 
 class PostgresPeers : public test::postgres_stores {
 protected:

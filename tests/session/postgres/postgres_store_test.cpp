@@ -16,9 +16,8 @@ using test::key_of;
 using test::recording_observer;
 using test::run_of;
 using test::slice_of;
+using test::thread_1;
 using test::user_turn;
-
-const thread_key thread_1 = key_of("thread_1");
 
 class PostgresStore : public test::postgres_stores {
 protected:

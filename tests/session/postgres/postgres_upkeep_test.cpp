@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 using test::frames_of;
 using test::key_of;
 using test::slice_of;
+using test::thread_1;
 
-const thread_key thread_1 = key_of("thread_1");
 constexpr std::int64_t a_day = 24LL * 60 * 60 * 1000;
 
 class PostgresUpkeep : public test::postgres_stores {

@@ -11,6 +11,13 @@
 
 namespace agui::test {
 
+inline session::queued_request request_of(std::string run_id) {
+    session::queued_request request;
+    request.run_id = std::move(run_id);
+    return request;
+}
+inline constexpr session::queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
+
 /// Stores on one database, some of which reach the server through a proxy.
 class proxied_stores : public postgres_stores {
 protected:

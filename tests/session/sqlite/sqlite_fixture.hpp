@@ -10,8 +10,6 @@
 
 namespace agui::test {
 
-inline const session::thread_key thread_1 = key_of("thread_1");
-
 class SqliteStore : public coroutine_test {
 protected:
     [[nodiscard]] std::string path(std::string_view name = "store.db") const {

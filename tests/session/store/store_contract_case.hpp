@@ -26,9 +26,8 @@ using test::recording_observer;
 using test::run_of;
 using test::slice_of;
 using test::StoreContract;
+using test::thread_1;
 using test::user_message;
 using test::user_turn;
-
-inline const thread_key thread_1 = key_of("thread_1");
 
 } // namespace agui::session::store_contract_case

@@ -79,6 +79,9 @@ inline session::thread_key key_of(std::string thread_id, std::string principal =
     return {std::move(principal), std::move(thread_id)};
 }
 
+inline const session::thread_key thread_1 = key_of("thread_1");
+inline const session::thread_key thread_2 = key_of("thread_2");
+
 inline session::run_record run_of(std::string run_id, unix_ms started_at = 1000) {
     session::run_record run;
     run.run_id = std::move(run_id);

@@ -18,9 +18,9 @@ namespace json = boost::json;
 using test::key_of;
 using test::run_of;
 using test::StoreContract;
+using test::thread_1;
 using test::user_turn;
 
-const thread_key thread_1 = key_of("thread_1");
 constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
 
 queued_request request_of(std::string run_id, std::string text = "Hello") {

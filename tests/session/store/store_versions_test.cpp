@@ -12,9 +12,8 @@ namespace {
 using test::key_of;
 using test::run_of;
 using test::StoreContract;
+using test::thread_1;
 using test::user_turn;
-
-const thread_key thread_1 = key_of("thread_1");
 
 class StoreVersions : public StoreContract {
 protected:

@@ -18,10 +18,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-result<document> read(std::string_view text) { return read_document(text, {}); }
+result<document> document_of(std::string_view text) { return read_document(text, {}); }
 
 std::string path_of(std::string_view text) {
-    const auto read_text = read(text);
+    const auto read_text = document_of(text);
     if (read_text) {
         return "accepted";
     }
@@ -30,7 +30,7 @@ std::string path_of(std::string_view text) {
 }
 
 std::string canonical(std::string_view text) {
-    auto made = read(text);
+    auto made = document_of(text);
     return made ? made->canonical : "refused: " + made.error().detail;
 }
 
@@ -67,7 +67,7 @@ TEST(DocumentReader, BuildsTheSameValuesAsBoost) {
         std::mt19937 order(seed);
         const std::string text = some_json(random, 5, order);
         SCOPED_TRACE(text);
-        const auto made = read(text);
+        const auto made = document_of(text);
 
         ASSERT_TRUE(made.has_value()) << made.error().detail;
         EXPECT_EQ(made->value, boost::json::parse(text));
@@ -94,7 +94,7 @@ TEST(DocumentReader, RefusesAMemberGivenTwiceAtEveryLevel) {
     EXPECT_EQ(path_of(R"({"x":[0,{"y":[{"a":1},{"b":1,"c":1,"b":1}]}]})"), "x[1].y[1].b");
     EXPECT_EQ(path_of(R"({"x":{"a":1,"\u0061":2}})"), "x.a");
     EXPECT_EQ(path_of(R"({"a":{"a":{"b":1}},"b":{"a":1}})"), "accepted");
-    const auto twice = read(R"({"x":{"a\n":1,"a\n":2}})");
+    const auto twice = document_of(R"({"x":{"a\n":1,"a\n":2}})");
     ASSERT_FALSE(twice.has_value());
     EXPECT_THAT(twice.error().detail, HasSubstr(R"(the member "a\n" twice)"));
 }
@@ -109,7 +109,7 @@ std::string object_of(std::size_t members) {
 
 TEST(DocumentReader, BoundsTheMembersOfTheOutermostObjectOnly) {
     EXPECT_EQ(path_of(object_of(1024)), "accepted");
-    const auto wide = read(object_of(1025));
+    const auto wide = document_of(object_of(1025));
     ASSERT_FALSE(wide.has_value());
     EXPECT_EQ(wide.error().code, errc::invalid_json);
     EXPECT_EQ(wide.error().path, "");
