@@ -208,9 +208,8 @@ void record_prompt(
         current.withdrawn = withdrawn_tools(told, before, tools);
     }
     const bool inside_turn = !begins_turn && told.continues(agent.settings.id, agent.prompt_source);
-    if (!keeps_tools(agent) || !inside_turn) {
-        current.tools = std::move(tools); // Otherwise the next user message offers new ones.
-    }
+    current.tells_tools = !keeps_tools(agent) || !inside_turn;
+    current.tools = std::move(tools);
     std::shared_ptr<const session::prompt_record> record =
         session::next_record(told, std::move(current));
     std::size_t at = 0;

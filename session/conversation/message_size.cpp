@@ -138,8 +138,10 @@ std::size_t stored_size(const message& value, std::size_t most) {
         }
         sum.add(std::string_view(told.context));
         sum.add(std::string_view(told.state));
-        for (const std::string& name : told.tools) {
-            sum.add(std::string_view(name));
+        for (const auto* const names : {&told.tools, &told.undeclared}) {
+            for (const std::string& name : *names) {
+                sum.add(std::string_view(name));
+            }
         }
         sum.add(told.withdrawn);
     }

@@ -1,5 +1,9 @@
 #include "session/conversation/prompt_record.hpp"
 
+#include "session/base/json_member.hpp"
+
+#include <boost/json/value_from.hpp>
+
 #include <algorithm>
 #include <string_view>
 
@@ -9,11 +13,17 @@ namespace {
 
 namespace json = boost::json;
 
-// Empty if there is no such text.
-std::string text_in(const json::object& object, std::string_view key) {
+std::vector<std::string> names_in(const json::object& object, std::string_view key) {
+    std::vector<std::string> names;
     const json::value* const value = object.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->get_string())
-                                                  : std::string();
+    if (value != nullptr && value->is_array()) {
+        for (const json::value& name : value->get_array()) {
+            if (name.is_string()) {
+                names.emplace_back(name.get_string());
+            }
+        }
+    }
+    return names;
 }
 
 bool flag_in(const json::object& object, std::string_view key) {
@@ -41,10 +51,10 @@ std::optional<prompt_beginning> beginning_from_json(const json::value& value) {
         return std::nullopt;
     }
     prompt_beginning read;
-    read.agent_id = text_in(*object, "agent");
-    read.source = text_in(*object, "source");
+    read.agent_id = string_in(*object, "agent");
+    read.source = string_in(*object, "source");
     if (object->contains("instructions")) {
-        read.instructions = text_in(*object, "instructions");
+        read.instructions = string_in(*object, "instructions");
     }
     read.holds_context = flag_in(*object, "holdsContext");
     read.holds_state = flag_in(*object, "holdsState");
@@ -72,11 +82,10 @@ json::object to_json(const prompt_record& value) {
         object.emplace("state", value.state);
     }
     if (!value.tools.empty()) {
-        json::array tools;
-        for (const std::string& name : value.tools) {
-            tools.emplace_back(name);
-        }
-        object.emplace("tools", std::move(tools));
+        object.emplace("tools", json::value_from(value.tools));
+    }
+    if (!value.undeclared.empty()) {
+        object.emplace("undeclared", json::value_from(value.undeclared));
     }
     if (!value.withdrawn.empty()) {
         object.emplace("withdrawn", value.withdrawn);
@@ -101,21 +110,15 @@ std::optional<prompt_record> prompt_record_from_json(const json::value& value) {
             }
         }
     }
-    read.context = text_in(*object, "context");
-    read.state = text_in(*object, "state");
-    const json::value* const tools = object->if_contains("tools");
-    if (tools != nullptr && tools->is_array()) {
-        for (const json::value& name : tools->get_array()) {
-            if (name.is_string()) {
-                read.tools.emplace_back(name.get_string());
-            }
-        }
-    }
+    read.context = string_in(*object, "context");
+    read.state = string_in(*object, "state");
+    read.tools = names_in(*object, "tools");
+    read.undeclared = names_in(*object, "undeclared");
     const json::value* const withdrawn = object->if_contains("withdrawn");
     if (withdrawn != nullptr && withdrawn->is_array()) {
         for (const json::value& tool : withdrawn->get_array()) {
             const json::object* const definition = tool.if_object();
-            if (definition != nullptr && !text_in(*definition, "name").empty()) {
+            if (definition != nullptr && !string_in(*definition, "name").empty()) {
                 read.withdrawn.emplace_back(json::object(*definition, json::storage_ptr()));
             }
         }

@@ -38,8 +38,11 @@ struct prompt_record {
     prompt_value_list values;
     std::string context; ///< A delimited part, as it is sent.
     std::string state;   ///< A delimited part, as it is sent.
-    /// Names of the tools that were first offered here, in order.
+    /// Names of the tools that are declared from here on, in order.
     std::vector<std::string> tools;
+    /// Names of the tools that are not declared any more from here on. One that is offered again is
+    /// new.
+    std::vector<std::string> undeclared;
     /// Definitions of tools that are no longer offered from here on, but stay declared: objects as
     /// in thread_record::offered_tools.
     boost::json::array withdrawn;
@@ -48,7 +51,7 @@ struct prompt_record {
 
     [[nodiscard]] bool empty() const noexcept {
         return !begins && values.empty() && context.empty() && state.empty() && tools.empty() &&
-               withdrawn.empty();
+               undeclared.empty() && withdrawn.empty();
     }
 };
 

@@ -27,6 +27,10 @@ void set_value(prompt_value_list& values, const std::string& name, const std::st
     }
 }
 
+bool is_in(const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
 void fold(told_prompt& told, const prompt_record& record) {
     bool context_in_message = true;
     bool state_in_message = true;
@@ -61,6 +65,9 @@ void fold(told_prompt& told, const prompt_record& record) {
     if (!record.state.empty()) {
         told.state = record.state;
     }
+    std::erase_if(told.tools, [&](const std::string& name) {
+        return is_in(record.undeclared, name);
+    });
     told.tools.insert(told.tools.end(), record.tools.begin(), record.tools.end());
     for (const json::value& each : record.withdrawn) {
         const json::object& tool = each.get_object();
@@ -143,24 +150,35 @@ void put_after(message& result, std::string_view told) {
     text.append(text.empty() ? "" : "\n\n").append(told);
 }
 
-// What of it the branch has not told yet. `same_agent` is false if another agent was told it.
-void keep_new_tools(prompt_record& made, const told_prompt& told, bool same_agent) {
-    if (!same_agent) {
-        return;
+// What a request declares besides what the branch's last one declared, and no longer does.
+void compare_tools(prompt_record& made, const told_prompt& told, current_prompt& current) {
+    const bool same_agent =
+        told.beginning == nullptr || told.beginning->agent_id == current.agent_id;
+    if (same_agent) {
+        const auto is_kept = [&](const std::string& name) {
+            const auto is_it = [&](const json::value& each) {
+                return name_of_tool(each.get_object()) == name;
+            };
+            return is_in(current.tools, name) || std::ranges::any_of(current.withdrawn, is_it) ||
+                   std::ranges::any_of(told.withdrawn, [&](const json::object* tool) {
+                       return name_of_tool(*tool) == name;
+                   });
+        };
+        std::ranges::remove_copy_if(told.tools, std::back_inserter(made.undeclared), is_kept);
     }
-    std::erase_if(made.tools, [&](const std::string& name) {
-        return std::ranges::find(told.tools, name) != told.tools.end();
-    });
-    json::array added;
-    for (json::value& each : made.withdrawn) {
+    for (std::string& name : current.tools) {
+        if (current.tells_tools && !(same_agent && is_in(told.tools, name))) {
+            made.tools.push_back(std::move(name));
+        }
+    }
+    for (json::value& each : current.withdrawn) {
         const bool known = std::ranges::any_of(told.withdrawn, [&](const json::object* one) {
             return *one == each.get_object();
         });
-        if (!known) {
-            added.push_back(std::move(each));
+        if (!(same_agent && known)) {
+            made.withdrawn.push_back(std::move(each));
         }
     }
-    made.withdrawn = std::move(added);
 }
 
 } // namespace
@@ -217,11 +235,7 @@ std::shared_ptr<const prompt_record> next_record(const told_prompt& told, curren
             );
         }
     }
-    made.tools = std::move(current.tools);
-    made.withdrawn = std::move(current.withdrawn);
-    keep_new_tools(
-        made, told, told.beginning == nullptr || told.beginning->agent_id == current.agent_id
-    );
+    compare_tools(made, told, current);
     if (current.context != told_context) {
         made.context = std::move(current.context);
     }

@@ -27,7 +27,7 @@ struct told_prompt {
     prompt_value_list values;        ///< The newest ones.
     std::string_view context;        ///< The one told last; empty if none was.
     std::string_view state;
-    /// Names of the agent's tools, in the order of first appearance.
+    /// Names of the agent's tools that are declared, in the order of first appearance.
     std::vector<std::string> tools;
     /// The definitions of tools that stayed declared once they were not offered, the newest of each
     /// name; see prompt_record::withdrawn.
@@ -55,6 +55,8 @@ struct current_prompt {
     std::string context; ///< Empty if the request has no context. Then nothing is added or removed.
     std::string state;
     std::vector<std::string> tools; ///< Names of the tools that are offered, in order.
+    /// False inside a turn whose tools may not change: new ones then wait for the next turn.
+    bool tells_tools = true;
     /// Definitions of the tools that are declared without being offered.
     boost::json::array withdrawn;
 };

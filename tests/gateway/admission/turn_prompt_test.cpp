@@ -304,6 +304,40 @@ TEST(TurnPrompt, AWithdrawnToolMayStayDeclared) {
     EXPECT_EQ(talk.post(say("u3"))->tools, declared);
 }
 
+// Only the thread's last request can tell the definition of a tool that is not offered any more.
+TEST(TurnPrompt, AToolWhoseDefinitionIsLostComesBackAsANewOne) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"scroll", "paint"};
+    (void)talk.post(say("u1"));
+    talk.answer("Hello");
+    const auto after_first = talk.tip();
+    talk.offered = {"paint"};
+    (void)talk.post(say("u2"));
+    talk.answer("Hello");
+    talk.thread.branches.at(talk.thread.head).tip = after_first;
+    talk.offered = {"zoom", "paint"};
+    const sent edited = talk.post(say("u3")).value();
+    EXPECT_EQ(edited.tools, (lines{"paint: paint", "zoom: zoom"}));
+    talk.answer("Hello");
+    talk.offered = {"scroll", "zoom", "paint"};
+
+    EXPECT_EQ(first_break(edited, talk.post(say("u4")).value()), "");
+}
+
+TEST(TurnPrompt, AToolThatComesBackIsTheLastOne) {
+    conversation talk("Be brief.");
+    talk.offered = {"paint", "scroll"};
+    (void)talk.post(say("u1"));
+    talk.answer("Hello");
+    talk.offered = {"scroll"};
+    const sent second = talk.post(say("u2")).value();
+    talk.answer("Hello");
+    talk.offered = {"paint", "scroll"};
+
+    EXPECT_EQ(first_break(second, talk.post(say("u3")).value()), "");
+}
+
 TEST(TurnPrompt, AToolThatComesWithAnAnswerMayHaveToWait) {
     conversation talk("Be brief.");
     talk.agent.tool_list = tool_list::append;

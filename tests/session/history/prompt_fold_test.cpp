@@ -19,6 +19,7 @@ namespace {
 using test::answer;
 using test::assistant;
 using test::call;
+using test::tip_of;
 using test::user;
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -44,8 +45,6 @@ prompt_record beginning(std::string agent, std::string instructions) {
     return record;
 }
 
-node_index tip_of(const thread_record& thread) { return thread.branches.at(thread.head).tip; }
-
 std::vector<std::string> texts(const thread_record& thread, const history_window& window = {}) {
     std::vector<std::string> all;
     for (const message& each : model_history(thread, tip_of(thread), window)) {
@@ -62,6 +61,7 @@ current_prompt current(std::string time) {
     made.source = "s";
     made.instructions = "It is " + time;
     made.values = {{"time", std::move(time)}, {"user", "ann"}};
+    made.tools = {"paint"};
     return made;
 }
 
@@ -104,6 +104,22 @@ TEST(PromptFold, AWithdrawnToolIsToldOnce) {
 
     EXPECT_EQ(next_record(told(thread.build()), std::move(same)), nullptr);
     EXPECT_EQ(next_record(told(thread.build()), std::move(other))->withdrawn.size(), 1U);
+}
+
+TEST(PromptFold, AToolIsUndeclaredOnceItIsNeitherOfferedNorWithdrawn) {
+    prompt_record before = beginning("a", "It is 1");
+    before.tools = {"paint", "scroll", "zoom"};
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), before));
+    current_prompt later = current("1");
+    later.withdrawn.push_back({{"name", "zoom"}});
+    later.tells_tools = false;
+    const auto record = next_record(told(thread.build()), std::move(later));
+    ASSERT_TRUE(record);
+    EXPECT_THAT(record->undeclared, ElementsAre("scroll"));
+    thread.add(with(user("u2", "Hi"), *record));
+
+    EXPECT_THAT(told(thread.build()).tools, ElementsAre("paint", "zoom"));
 }
 
 TEST(PromptFold, NothingNewNeedsNoRecord) {
@@ -244,6 +260,7 @@ TEST(PromptFold, StoresKeepTheRecordAndClientsNeverSeeIt) {
     record.begins->holds_state = true;
     record.state = "S";
     record.context = "C";
+    record.undeclared = {"scroll"};
     record.withdrawn.push_back({{"name", "zoom"}});
     const message made = with(user("u1", "Hi"), record);
 
