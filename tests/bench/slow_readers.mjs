@@ -3,7 +3,8 @@
 // normal readers' delay with and without them. Exit status 1: a gap, a repeat or too much memory. The slow readers are a
 // process of their own, slow_readers.py, so that what it costs to read slowly delays nobody here.
 // With --elsewhere, all readers are at another gateway than the runs, on the same PostgreSQL (Debian's postgresql-15).
-// usage: node slow_readers.mjs [--slow N] [--normal N] [--seconds N] [--behind] [--elsewhere]
+// With --quiet N, there are N more runs that write a piece a second, each with a normal reader of its own.
+// usage: node slow_readers.mjs [--slow N] [--normal N] [--seconds N] [--quiet N] [--behind] [--elsewhere]
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
         slow: { type: 'string', default: '500' },
         normal: { type: 'string', default: '50' },
         seconds: { type: 'string', default: '60' },
+        quiet: { type: 'string', default: '0' },
         behind: { type: 'boolean', default: false }, // They begin with the runs' first events, not where the runs are.
         elsewhere: { type: 'boolean', default: false },
     },
@@ -43,13 +45,15 @@ process.on('exit', () => {
 });
 
 const model = http.createServer(async (request, response) => {
-    request.resume();
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const pace = String(Buffer.concat(parts)).includes('quietly') ? 1000 : paceMs;
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const begun = performance.now();
     for (let count = 1; !response.destroyed; count += 1) {
         const text = `@${performance.now().toFixed(2)}@`.padEnd(pieceBytes, '.');
         response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`);
-        await sleep(Math.max(0, begun + count * paceMs - performance.now()));
+        await sleep(Math.max(0, begun + count * pace - performance.now()));
     }
 });
 await new Promise((resolve) => model.listen(0, '127.0.0.1', resolve));
@@ -101,14 +105,14 @@ function inKernel() {
 }
 
 // Resolves, when the run has begun, to its stream, read as fast as it comes.
-function begin(thread) {
-    const body = JSON.stringify({ threadId: thread, runId: 'r', messages: [{ id: 'u', role: 'user', content: 'go' }] });
+function begin(thread, how = 'go') {
+    const body = JSON.stringify({ threadId: thread, runId: 'r', messages: [{ id: 'u', role: 'user', content: how }] });
     return new Promise((resolve, reject) => {
         const request = http.request({ port, host: '127.0.0.1', method: 'POST', path: '/agui', agent,
             headers: { 'content-type': 'application/json', 'content-length': body.length } }, (response) => {
             const parts = [];
             const ended = new Promise((end, fail) => response.on('end', end).on('error', fail));
-            response.on('data', (part) => parts.push(part));
+            response.on('data', (part) => how === 'go' && parts.push(part));
             response.once('data', () => resolve({ parts, ended }));
         });
         request.on('error', reject);
@@ -162,6 +166,10 @@ const threads = Array.from({ length: runs }, (_, i) => `t${i}`);
 const fast = [];
 for (const thread of threads) fast.push(await begin(thread));
 for (let i = 0; i < Number(options.normal); i += 1) readNormally(threads[i % runs]);
+for (let i = 0; i < Number(options.quiet); i += 1) {
+    await begin(`q${i}`, 'quietly');
+    readNormally(`q${i}`);
+}
 await sleep(2000);
 const alone = await measure(sleep(Number(options.seconds) * 1000));
 
