@@ -141,6 +141,15 @@ protected:
 
     [[nodiscard]] session::store& subject() { return *store_; }
 
+    /// Continues with the store of another process, which has read nothing yet. A store in memory
+    /// ends with its process, so it stays.
+    void reopen() {
+        if (GetParam() != store_kind::memory) {
+            store_.reset(); // One process at a time may open a file of SQLite.
+            store_ = place_.make_store();
+        }
+    }
+
     /// Closes the store. Returns its store_place::attempts().
     std::string attempts_left() {
         store_.reset();

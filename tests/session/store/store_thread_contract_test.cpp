@@ -1,3 +1,4 @@
+#include "session/conversation/prompt_record.hpp"
 #include "tests/session/store/store_contract_case.hpp"
 
 namespace agui::session {
@@ -17,6 +18,31 @@ message message_of(role speaker, std::string id) {
     return value;
 }
 
+// A record with every member. The values are not in the order of their names.
+std::shared_ptr<const prompt_record> whole_prompt() {
+    prompt_record record;
+    record.begins = prompt_beginning{
+        .agent_id = "helper",
+        .source = "5f1e",
+        .instructions = "Be brief. \xc3\xa9 \" \\ \n",
+        .holds_context = true,
+        .holds_state = true,
+    };
+    record.values = {{"user", "ann"}, {"time", "12:00"}, {"mood", ""}};
+    record.context = "<context note=\"x\">C</context>";
+    record.state = "<state note=\"x\">{}</state>";
+    record.tools = {"zoom", "paint"};
+    record.withdrawn.push_back({{"name", "look"}, {"parameters", {{"type", "object"}}}});
+    return std::make_shared<const prompt_record>(std::move(record));
+}
+
+// A beginning whose source alone determines the instructions, without the optional members.
+std::shared_ptr<const prompt_record> bare_beginning() {
+    prompt_record record;
+    record.begins = prompt_beginning{.agent_id = "helper", .source = "5f1e", .instructions = {}};
+    return std::make_shared<const prompt_record>(std::move(record));
+}
+
 // One message of each role, with every member that the role has.
 std::vector<message> messages_of_all_roles() {
     std::vector<message> all;
@@ -29,6 +55,8 @@ std::vector<message> messages_of_all_roles() {
         {{"type", "image"}, {"source", {{"type", "url"}, {"value", "https://x/y.png"}}}},
     };
     all.back().metadata = json::object{{"a", {1, 2.5, nullptr, true}}};
+    all.back().by_plugin = true;
+    all.back().prompt = whole_prompt();
     all.push_back(message_of(role::reasoning, "m3"));
     all.back().encrypted_value = "opaque";
     all.back().encrypted_value_type = "anthropic.redacted_thinking";
@@ -48,6 +76,8 @@ std::vector<message> messages_of_all_roles() {
     all.back().tool_call_id = "call_1";
     all.back().name = "f";
     all.back().error = "it failed";
+    all.back().for_model = std::make_shared<const content>("the model's side");
+    all.back().prompt = bare_beginning();
     all.push_back(message_of(role::activity, "m6"));
     all.back().content = std::string();
     all.back().activity_type = "PLAN";
@@ -56,29 +86,39 @@ std::vector<message> messages_of_all_roles() {
 }
 
 TEST_P(StoreContract, KeepsEveryMessageRoleAndField) {
-    changes change;
     const std::vector<message> given = messages_of_all_roles();
+    changes first;
+    changes later;
     for (std::size_t i = 0; i < given.size(); ++i) {
         const auto number = static_cast<node_index>(i);
-        change.messages.push_back({
-            .parent = i == 0 ? no_node : number - 1,
-            .run_id = "run_" + std::to_string(i),
-            .created_at = 1000 + number,
-            .message = given[i],
-        });
+        (i < 3 ? first : later)
+            .messages.push_back({
+                .parent = i == 0 ? no_node : number - 1,
+                .run_id = "run_" + std::to_string(i),
+                .created_at = 1000 + number,
+                .message = given[i],
+            });
     }
+    const auto expect_all = [&](const thread_record& thread) {
+        EXPECT_EQ(thread.key, thread_1);
+        ASSERT_EQ(thread.nodes.size(), given.size());
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            SCOPED_TRACE(i);
+            EXPECT_EQ(thread.nodes[i].message, given[i]);
+            EXPECT_EQ(thread.nodes[i].parent, i == 0 ? no_node : static_cast<node_index>(i - 1));
+            EXPECT_EQ(thread.nodes[i].run_id, "run_" + std::to_string(i));
+            EXPECT_EQ(thread.nodes[i].created_at, static_cast<unix_ms>(1000 + i));
+        }
+    };
 
-    begin(thread_1, "run_1", change);
-    const thread_record thread = load(thread_1);
+    begin(thread_1, "run_1", std::move(first));
+    done(subject().commit(thread_1, std::move(later)));
 
-    EXPECT_EQ(thread.key, thread_1);
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        SCOPED_TRACE(i);
-        EXPECT_EQ(thread.nodes.at(i).message, given[i]);
-        EXPECT_EQ(thread.nodes.at(i).parent, change.messages[i].parent);
-        EXPECT_EQ(thread.nodes.at(i).run_id, change.messages[i].run_id);
-        EXPECT_EQ(thread.nodes.at(i).created_at, change.messages[i].created_at);
-    }
+    expect_all(load(thread_1));
+    expect_all(get(subject().look_up(thread_1, "run_2")).thread.value());
+    reopen();
+    expect_all(load(thread_1));
+    expect_all(get(subject().look_up(thread_1, "run_2")).thread.value());
 }
 
 TEST_P(StoreContract, KeepsEveryThreadField) {
