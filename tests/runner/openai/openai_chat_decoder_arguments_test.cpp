@@ -9,16 +9,16 @@
 namespace agui::runner {
 namespace {
 
-using test::answer_case;
 using test::call;
+using test::decoder_case;
+using test::decoder_case_name;
 using test::done;
 using test::finish;
 using test::frames;
-using test::name_of;
 using test::OpenaiDecoderCases;
 
-const std::vector<answer_case>& argument_cases() {
-    static const std::vector<answer_case> all = {
+const std::vector<decoder_case>& argument_cases() {
+    static const std::vector<decoder_case> all = {
         {"NoArguments",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f"})"),
@@ -225,7 +225,9 @@ const std::vector<answer_case>& argument_cases() {
     return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, OpenaiDecoderCases, ::testing::ValuesIn(argument_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Calls, OpenaiDecoderCases, ::testing::ValuesIn(argument_cases()), decoder_case_name
+);
 
 } // namespace
 } // namespace agui::runner

@@ -16,7 +16,7 @@ namespace {
 using test::call;
 using test::decode;
 using test::delta;
-using test::describe;
+using test::describe_answer;
 using test::finish;
 using test::frames;
 using test::recording_model_sink;
@@ -29,11 +29,11 @@ TEST(OpenaiDecoder, BoundsTheNumberOfCalls) {
             );
         }
         chunks.push_back(finish("tool_calls"));
-        return describe(decode(frames(chunks)));
+        return describe_answer(decode(frames(chunks)));
     };
 
     EXPECT_EQ(answer(128), "tool_calls");
-    EXPECT_EQ(answer(129), "unavailable: the answer holds too many tool calls");
+    EXPECT_EQ(answer(129), "unavailable 0: the answer holds too many tool calls");
 }
 
 // Each change makes a message and several events, so that a small chunk could make megabytes.
@@ -48,12 +48,12 @@ TEST(OpenaiDecoder, BoundsHowOftenTextAndReasoningFollowEachOther) {
         recording_model_sink sink;
         openai_decoder decoder(sink, "m", "p");
         decoder.feed(frames({R"({"choices":[)" + choices + R"(,{"finish_reason":"stop"}]})"}));
-        return describe(decoder.finish()) + ", " + std::to_string(sink.lines.size());
+        return describe_answer(decoder.finish()) + ", " + std::to_string(sink.lines.size());
     };
 
     EXPECT_EQ(answer(1000), "stop, 1000");
     EXPECT_EQ(
-        answer(5000), "unavailable: the answer changes between text and reasoning too often, 1000"
+        answer(5000), "unavailable 0: the answer changes between text and reasoning too often, 1000"
     );
 }
 
@@ -70,7 +70,7 @@ TEST(OpenaiDecoder, EmptyObjectsMakeNothing) {
     decoder.feed(body);
 
     EXPECT_EQ(decoder.chunks(), 0U);
-    EXPECT_EQ(describe(decoder.finish()), "unavailable: the body holds no answer");
+    EXPECT_EQ(describe_answer(decoder.finish()), "unavailable 0: the body holds no answer");
     EXPECT_EQ(sink.lines, std::vector<std::string>());
 }
 
@@ -87,7 +87,7 @@ TEST(OpenaiDecoder, EmptyTextsAfterArgumentsMakeNoCalls) {
          R"({"choices":[{"delta":{},"finish_reason":"tool_calls"}]})"}
     ));
 
-    EXPECT_EQ(describe(decoder.finish()), "tool_calls");
+    EXPECT_EQ(describe_answer(decoder.finish()), "tool_calls");
     EXPECT_EQ(sink.lines, (std::vector<std::string>{"call 0 a f", R"(arguments 0 {"a":1})"}));
 }
 
@@ -111,7 +111,7 @@ TEST(OpenaiDecoder, ManyBlocksOfReasoningAreHandedOverOnce) {
          R"({"choices":[{"delta":{},"finish_reason":"stop"}]})"}
     ));
 
-    EXPECT_EQ(describe(decoder.finish()), "stop");
+    EXPECT_EQ(describe_answer(decoder.finish()), "stop");
     EXPECT_EQ(sink.blocks, std::vector<std::size_t>{4001});
 }
 
@@ -129,8 +129,8 @@ TEST(OpenaiDecoder, BoundsTheArgumentsOfAllCallsTogether) {
 
     EXPECT_EQ(fed, 128);
     EXPECT_EQ(
-        describe(decoder.finish()),
-        "unavailable: the arguments of the answer's tool calls are too long"
+        describe_answer(decoder.finish()),
+        "unavailable 0: the arguments of the answer's tool calls are too long"
     );
 }
 
@@ -146,7 +146,9 @@ TEST(OpenaiDecoder, BoundsAnEventThatNeverEnds) {
     }
 
     EXPECT_EQ(fed, 16);
-    EXPECT_EQ(describe(decoder.finish()), "unavailable: an event of the answer is too long");
+    EXPECT_EQ(
+        describe_answer(decoder.finish()), "unavailable 0: an event of the answer is too long"
+    );
 }
 
 TEST(OpenaiDecoder, KeepsOnlyTheBeginOfALongErrorText) {

@@ -9,17 +9,17 @@
 namespace agui::runner {
 namespace {
 
-using test::answer_case;
 using test::call;
+using test::decoder_case;
+using test::decoder_case_name;
 using test::delta;
 using test::done;
 using test::finish;
 using test::frames;
-using test::name_of;
 using test::OpenaiDecoderCases;
 
-const std::vector<answer_case>& call_cases() {
-    static const std::vector<answer_case> all = {
+const std::vector<decoder_case>& call_cases() {
+    static const std::vector<decoder_case> all = {
         {"Call",
          frames(
              {call(R"("index":0,"id":"a","type":"function","function":{"name":"f","arguments":""})"
@@ -89,7 +89,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"function":{"arguments":"{\"x\":1}"})")}
          ),
          {"call 0 a f", "arguments 0 {}", "end 0", "call 1 b g", "arguments 1 {\"y\":"},
-         "unavailable: more arguments arrived for a tool call that had already ended"},
+         "unavailable 0: more arguments arrived for a tool call that had already ended"},
         {"TextAfterACallThatHasEnded",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
@@ -97,7 +97,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"function":{"arguments":"}"})")}
          ),
          {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b g", "arguments 1 {\"y\":1}"},
-         "unavailable: more arguments arrived for a tool call that had already ended"},
+         "unavailable 0: more arguments arrived for a tool call that had already ended"},
         {"TextBeforeTheArguments",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
@@ -105,7 +105,8 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
          ),
          {"call 0 a f", "text wait", "reasoning hm", "arguments 0 {\"x\":1}"},
-         "tool_calls"},
+         "tool_calls",
+         R"(reasoning "reasoning_content")"},
         {"TextInTheMiddleOfCalls",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
@@ -250,21 +251,21 @@ const std::vector<answer_case>& call_cases() {
               finish("whatever"), done}
          ),
          {"call 0 a f", "arguments 0 {\"x\":"},
-         "length"},
+         "length (whatever)"},
         {"CallWithoutArgumentsAndAnUnknownReason",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
               finish("whatever"), done}
          ),
          {"call 0 a f"},
-         "length"},
+         "length (whatever)"},
         {"WholeCallAndAnUnknownReason",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
               finish("whatever"), done}
          ),
          {"call 0 a f", "arguments 0 {\"x\":1}"},
-         "tool_calls"},
+         "tool_calls (whatever)"},
         {"HalvesInArguments",
          frames(
              {call("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{"
@@ -320,12 +321,14 @@ const std::vector<answer_case>& call_cases() {
               done}
          ),
          {},
-         "unavailable: the answer has a tool call without a name"},
+         "unavailable 0: the answer has a tool call without a name"},
     };
     return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, OpenaiDecoderCases, ::testing::ValuesIn(call_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Calls, OpenaiDecoderCases, ::testing::ValuesIn(call_cases()), decoder_case_name
+);
 
 } // namespace
 } // namespace agui::runner

@@ -11,19 +11,20 @@
 namespace agui::runner {
 namespace {
 
-using test::answer_case;
 using test::call;
 using test::decode;
+using test::decoder_case;
+using test::decoder_case_name;
 using test::delta;
+using test::describe_answer;
 using test::done;
 using test::finish;
 using test::frames;
-using test::name_of;
 using test::OpenaiDecoderCases;
 using test::recording_model_sink;
 
-const std::vector<answer_case>& failure_cases() {
-    static const std::vector<answer_case> all = {
+const std::vector<decoder_case>& failure_cases() {
+    static const std::vector<decoder_case> all = {
         {"CutInText", frames({delta(R"("content":"a")")}), {"text a"}, "lost"},
         {"CutInAChunk",
          frames({delta(R"("content":"a")")}) + "data: {\"choices\":[{\"del",
@@ -41,7 +42,7 @@ const std::vector<answer_case>& failure_cases() {
         {"CutInTheFirstChunk",
          R"(data: {"choices":[{"del)",
          {},
-         "unavailable: a chunk of the answer is not JSON"},
+         "unavailable 0: a chunk of the answer is not JSON"},
         {"CutInAChunkAfterTheFinishReason",
          frames({delta(R"("content":"a")"), finish("stop")}) + R"(data: {"choices":[],"us)",
          {"text a"},
@@ -49,30 +50,32 @@ const std::vector<answer_case>& failure_cases() {
         {"NotJsonAfterText",
          frames({delta(R"("content":"a")"), R"({"choices":[{"del)", done}),
          {"text a"},
-         "unavailable: a chunk of the answer is not JSON"},
-        {"NoBytes", "", {}, "unavailable: the body holds no answer"},
-        {"NoEvents", ": hello\n\n", {}, "unavailable: the body holds no answer"},
-        {"HtmlPage", "<html><body>502</body></html>\n", {}, "unavailable: the body holds no answer"
-        },
-        {"DoneAlone", frames({done}), {}, "unavailable: the body holds no answer"},
+         "unavailable 0: a chunk of the answer is not JSON"},
+        {"NoBytes", "", {}, "unavailable 0: the body holds no answer"},
+        {"NoEvents", ": hello\n\n", {}, "unavailable 0: the body holds no answer"},
+        {"HtmlPage",
+         "<html><body>502</body></html>\n",
+         {},
+         "unavailable 0: the body holds no answer"},
+        {"DoneAlone", frames({done}), {}, "unavailable 0: the body holds no answer"},
         {"ErrorObject",
          frames(
              {delta(R"("content":"a")"), R"({"error":{"message":"overloaded","code":529}})", done}
          ),
          {"text a"},
-         "unavailable: the answer holds an error: overloaded"},
+         "unavailable 0: the answer holds an error: overloaded"},
         {"ErrorString",
          frames({R"({"error":"no capacity"})"}),
          {},
-         "unavailable: the answer holds an error: no capacity"},
+         "unavailable 0: the answer holds an error: no capacity"},
         {"ErrorWithoutMessage",
          frames({R"({"error":{"code":5}})"}),
          {},
-         "unavailable: the answer holds an error: {\"code\":5}"},
+         "unavailable 0: the answer holds an error: {\"code\":5}"},
         {"ErrorEvent",
          "event: error\ndata: broken pipe\n\n",
          {},
-         "unavailable: the stream holds an error: broken pipe"},
+         "unavailable 0: the stream holds an error: broken pipe"},
         {"ErrorByObjectName",
          frames({R"({"object":"error","message":"too long","code":400})"}),
          {},
@@ -84,30 +87,26 @@ const std::vector<answer_case>& failure_cases() {
         {"ErrorThatDoesNotBlameTheMessages",
          frames({R"({"error":{"message":"slow down","code":429}})"}),
          {},
-         "unavailable: the answer holds an error: slow down"},
+         "unavailable 0: the answer holds an error: slow down"},
         {"ErrorWithAStatusInTheMiddle",
          frames({delta(R"("content":"a")"), R"({"error":{"message":"odd","code":400}})"}),
          {"text a"},
-         "unavailable: the answer holds an error: odd"},
+         "unavailable 0: the answer holds an error: odd"},
         {"ErrorAsWholeBody",
          R"({"error":{"message":"bad model"}})",
          {},
-         "unavailable: the answer holds an error: bad model"},
+         "unavailable 0: the answer holds an error: bad model"},
         {"ErrorAsFinishReason",
          frames({delta(R"("content":"a")"), finish("error"), done}),
          {"text a"},
-         "unavailable: the finish_reason reports a failure: error"},
-        {"ErrorAfterTheFinishReason",
-         frames({delta(R"("content":"a")"), finish("stop"), R"({"error":{"message":"late"}})"}),
-         {"text a"},
-         "unavailable: the answer holds an error: late"},
-        {"NoJsonAtAll", frames({"hello"}), {}, "unavailable: the body holds no answer: hello"},
-        {"NoObject", frames({"[1]"}), {}, "unavailable: the body holds no answer: [1]"},
-        {"NotJson", frames({"{\"x\""}), {}, "unavailable: a chunk of the answer is not JSON"},
+         "unavailable 0: the finish_reason reports a failure: error"},
+        {"NoJsonAtAll", frames({"hello"}), {}, "unavailable 0: the body holds no answer: hello"},
+        {"NoObject", frames({"[1]"}), {}, "unavailable 0: the body holds no answer: [1]"},
+        {"NotJson", frames({"{\"x\""}), {}, "unavailable 0: a chunk of the answer is not JSON"},
         {"FailureAsFinishReason",
          frames({delta(R"("content":"a")"), finish("insufficient_system_resource"), done}),
          {"text a"},
-         "unavailable: the finish_reason reports a failure: "
+         "unavailable 0: the finish_reason reports a failure: "
          "insufficient_system_resource"},
         {"NativeReasonOfAFailure",
          frames(
@@ -117,7 +116,7 @@ const std::vector<answer_case>& failure_cases() {
               done}
          ),
          {},
-         "unavailable: the native_finish_reason reports a failure: network_error"},
+         "unavailable 0: the native_finish_reason reports a failure: network_error"},
         {"NativeReasonOfAFailureAfterThoughtsAndBlanks",
          frames(
              {delta(R"("reasoning_content":"hm")"), delta(R"("content":"\n")"),
@@ -125,7 +124,8 @@ const std::vector<answer_case>& failure_cases() {
               done}
          ),
          {"reasoning hm", "text \n"},
-         "unavailable: the native_finish_reason reports a failure: error"},
+         "unavailable 0: the native_finish_reason reports a failure: error",
+         R"(reasoning "reasoning_content")"},
         {"NewlineDelimitedJsonWithoutItsEnd", delta(R"("content":"a")") + "\n", {"text a"}, "lost"},
         {"NewlineDelimitedJsonThatIsCut",
          delta(R"("content":"a")") + "\n{\"choices\":[{\"del",
@@ -137,18 +137,18 @@ const std::vector<answer_case>& failure_cases() {
          R"({"model":"m","message":{"content":""},"done":true})"
          "\n",
          {},
-         "unavailable: the body holds no answer"},
+         "unavailable 0: the body holds no answer"},
         {"TooDeep",
          frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}),
          {},
-         "unavailable: a chunk of the answer is not JSON"},
+         "unavailable 0: a chunk of the answer is not JSON"},
         {"WholeBodyCut", R"({"choices":[{"message":{"content":"a)", {}, "lost"},
     };
     return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Failures, OpenaiDecoderCases, ::testing::ValuesIn(failure_cases()), name_of
+    Failures, OpenaiDecoderCases, ::testing::ValuesIn(failure_cases()), decoder_case_name
 );
 
 TEST(OpenaiDecoder, TellsWhenNothingMoreIsExpected) {
@@ -158,6 +158,15 @@ TEST(OpenaiDecoder, TellsWhenNothingMoreIsExpected) {
     EXPECT_TRUE(decoder.feed(frames({delta(R"("content":"a")"), finish("stop")})));
     EXPECT_FALSE(decoder.feed(frames({done})));
     EXPECT_FALSE(decoder.feed(frames({delta(R"("content":"b")")})));
+}
+
+// No case of the table: without the error, the answer is complete.
+TEST(OpenaiDecoder, AnErrorAfterTheFinishReasonFailsTheAnswer) {
+    const model_outcome outcome =
+        decode(frames({delta(R"("content":"a")"), finish("stop"), R"({"error":{"message":"late"}})"}
+        ));
+
+    EXPECT_EQ(describe_answer(outcome), "unavailable 0: the answer holds an error: late");
 }
 
 TEST(OpenaiDecoder, NamesAReasonThatItDoesNotKnow) {

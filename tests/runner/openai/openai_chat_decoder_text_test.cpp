@@ -4,22 +4,21 @@
 
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <vector>
 
 namespace agui::runner {
 namespace {
 
-using test::answer_case;
+using test::decoder_case;
+using test::decoder_case_name;
 using test::delta;
 using test::done;
 using test::finish;
 using test::frames;
-using test::name_of;
 using test::OpenaiDecoderCases;
 
-const std::vector<answer_case>& text_cases() {
-    static const std::vector<answer_case> all = {
+const std::vector<decoder_case>& text_cases() {
+    static const std::vector<decoder_case> all = {
         {"Text",
          frames(
              {delta(R"("role":"assistant","content":"")"), delta(R"("content":"Hel")"),
@@ -62,7 +61,7 @@ const std::vector<answer_case>& text_cases() {
         {"UnknownFinishReasonOfText",
          frames({delta(R"("content":"a")"), finish("whatever"), done}),
          {"text a"},
-         "stop"},
+         "stop (whatever)"},
         {"ModelLength",
          frames({delta(R"("content":"a")"), finish("model_length"), done}),
          {"text a"},
@@ -108,7 +107,8 @@ const std::vector<answer_case>& text_cases() {
               delta("\"content\":\"\xC3\""), delta("\"content\":\"\xA9\""), finish("stop"), done}
          ),
          {"reasoning \xF0\x9F\x98\x80", "text \xC3\xA9"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_content")"},
         {"HalfWithoutItsOther",
          frames(
              {delta(R"("content":"a\ud83d")"), delta(R"("content":"b")"),
@@ -139,7 +139,8 @@ const std::vector<answer_case>& text_cases() {
               done}
          ),
          {"reasoning hm", "text Hello"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_content")"},
         {"WholeMessageInPlaceOfItsDeltas",
          frames(
              {R"({"choices":[{"delta":{"role":"assistant"}}]})",
@@ -152,11 +153,13 @@ const std::vector<answer_case>& text_cases() {
          frames({delta(R"("reasoning_text":"hm")"), delta(R"("content":"a")"), finish("stop"), done}
          ),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_text")"},
         {"Thinking",
          frames({delta(R"("thinking":"hm")"), delta(R"("content":"a")"), finish("stop"), done}),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "thinking")"},
         {"ReasoningDetailsAlone",
          frames(
              {delta(R"("reasoning_details":[{"type":"reasoning.summary","summary":"first "}])"),
@@ -166,7 +169,9 @@ const std::vector<answer_case>& text_cases() {
               delta(R"("content":"a")"), finish("stop"), done}
          ),
          {"reasoning first then", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning_details [{"type":"reasoning.summary","summary":"first "},)"
+         R"({"type":"reasoning.text","text":"then"},{"type":"reasoning.encrypted","data":"x"}])"},
         {"ReasoningDetailsBesideReasoning",
          frames(
              {delta(
@@ -176,7 +181,9 @@ const std::vector<answer_case>& text_cases() {
               delta(R"("content":"a")"), finish("stop"), done}
          ),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning")"
+         R"(reasoning_details [{"type":"reasoning.text","text":"hm","signature":"s"}])"},
         {"ReasoningDetailsCutInACharacter",
          frames(
              {delta(R"("reasoning_details":[{"type":"reasoning.text","text":"\ud83d"}])"),
@@ -184,13 +191,15 @@ const std::vector<answer_case>& text_cases() {
               finish("stop"), done}
          ),
          {"reasoning \xF0\x9F\x98\x80"},
-         "stop"},
+         "stop",
+         "reasoning_details [{\"type\":\"reasoning.text\",\"text\":\"\xF0\x9F\x98\x80\"}]"},
         {"HalfOfReasoningBeforeTheText",
          frames(
              {delta(R"("reasoning":"hm\ud83d")"), delta(R"("content":"a")"), finish("stop"), done}
          ),
          {"reasoning hm\xEF\xBF\xBD", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning")"},
         {"ContentPartsOfReasoning",
          frames(
              {delta(R"("content":[{"type":"thinking","thinking":"a"},)"
@@ -202,7 +211,8 @@ const std::vector<answer_case>& text_cases() {
               delta(R"("content":{"type":"text","text":"y"})"), finish("stop"), done}
          ),
          {"reasoning abcd", "text xy"},
-         "stop"},
+         "stop",
+         R"(reasoning "content")"},
         {"NoEmptyLinesBetweenTheEvents",
          "data: " + delta(R"("content":"a")") + "\ndata: " + delta(R"("content":"b")") +
              "\ndata: " + finish("stop") + "\ndata: [DONE]\n",
@@ -279,22 +289,26 @@ const std::vector<answer_case>& text_cases() {
               finish("stop"), done}
          ),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_content")"},
         {"Reasoning",
          frames(
              {delta(R"("reasoning":"hm","content":"")"), delta(R"("content":"a","reasoning":null)"),
               finish("stop"), done}
          ),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning")"},
         {"ReasoningUnderBothNames",
          frames({delta(R"("reasoning":"hm","reasoning_content":"hm")"), finish("stop"), done}),
          {"reasoning hm"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_content")"},
         {"ReasoningAndTextInOneDelta",
          frames({delta(R"("content":"a","reasoning_content":"hm")"), finish("stop"), done}),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_content")"},
         {"ContentParts",
          frames(
              {delta(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}])"),
@@ -302,7 +316,8 @@ const std::vector<answer_case>& text_cases() {
               finish("stop"), done}
          ),
          {"reasoning hm", "text a"},
-         "stop"},
+         "stop",
+         R"(reasoning "content")"},
         {"FiltersBeforeTheChoices",
          frames(
              {R"({"choices":[],"prompt_filter_results":[{"prompt_index":0}]})",
@@ -338,7 +353,8 @@ const std::vector<answer_case>& text_cases() {
          R"({"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",)"
          R"("content":"Hello","reasoning_content":"hm"},"finish_reason":"stop"}]})",
          {"reasoning hm", "text Hello"},
-         "stop"},
+         "stop",
+         R"(reasoning "reasoning_content")"},
         {"WholeAnswerAfterSignsOfLife",
          "\n\n  {\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n",
          {"text a"},
@@ -354,20 +370,15 @@ const std::vector<answer_case>& text_cases() {
     return all;
 }
 
-TEST_P(OpenaiDecoderCases, WholeBody) { check({}); }
+TEST_P(OpenaiDecoderCases, InOnePiece) { check_in_one_piece(); }
+TEST_P(OpenaiDecoderCases, ByteByByte) { check_byte_by_byte(); }
+TEST_P(OpenaiDecoderCases, InTwoPiecesCutAnywhere) { check_cut_anywhere(); }
+// The name of the reasoning is data of a cut answer, too: its whole call may have to be answered.
+TEST_P(OpenaiDecoderCases, BrokenOffAnywhere) { check_broken_off_anywhere(true); }
 
-TEST_P(OpenaiDecoderCases, ByteByByte) {
-    check(std::vector<std::size_t>(GetParam().body.size(), 1));
-}
-
-TEST_P(OpenaiDecoderCases, CutAtEveryByte) {
-    for (std::size_t first = 1; first < GetParam().body.size(); ++first) {
-        SCOPED_TRACE(first);
-        check({first});
-    }
-}
-
-INSTANTIATE_TEST_SUITE_P(Text, OpenaiDecoderCases, ::testing::ValuesIn(text_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Text, OpenaiDecoderCases, ::testing::ValuesIn(text_cases()), decoder_case_name
+);
 
 } // namespace
 } // namespace agui::runner

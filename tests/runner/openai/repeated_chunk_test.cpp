@@ -89,7 +89,7 @@ std::vector<std::string> read(const std::vector<std::string>& chunks, bool are_a
     const std::size_t counted = decoder.chunks();
     const model_outcome outcome = decoder.finish();
     std::vector<std::string> lines = sink.lines;
-    lines.push_back(test::describe(outcome) + " after " + std::to_string(counted));
+    lines.push_back(test::describe_answer(outcome) + " after " + std::to_string(counted));
     if (outcome && outcome->usage) {
         lines.push_back(std::to_string(outcome->usage->output_tokens.value_or(0)));
     }
