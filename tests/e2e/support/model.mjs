@@ -189,6 +189,7 @@ export class ModelServer {
             delete headers.connection;
             const target = { hostname: this.upstream.hostname, port: this.upstream.port, path: request.url };
             const forward = http.request({ ...target, method: request.method, headers, agent: false }, async (answer) => {
+                exchange.status = answer.statusCode;
                 const passed = { ...answer.headers };
                 delete passed.connection;
                 response.writeHead(answer.statusCode, passed);
