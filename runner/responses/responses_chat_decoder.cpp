@@ -33,10 +33,10 @@ responses_decoder::responses_decoder(model_sink& sink, std::string model, std::s
 
 /// Some servers leave out the type, which is the event's name, too.
 void responses_decoder::read(std::string_view name, const json::object& event, bool torn) {
-    static constexpr std::array<std::string_view, 6> names = {"type",          "delta",
-                                                              "output_index",  "content_index",
-                                                              "summary_index", "object"};
-    const auto [type_member, delta, index, content, summary, object] = members_of(event, names);
+    static constexpr std::array<std::string_view, 5> names = {
+        "type", "delta", "content_index", "summary_index", "object"
+    };
+    const auto [type_member, delta, content, summary, object] = members_of(event, names);
     std::string_view type = text_of(type_member).empty() ? name : text_of(type_member);
     if (!type.starts_with(prefix)) {
         if (text_of(object) == "response") { // The answer of a server that does not stream.
@@ -54,36 +54,48 @@ void responses_decoder::read(std::string_view name, const json::object& event, b
     type.remove_prefix(prefix.size());
     answered_ = true;
     ++chunks_;
+    const position at = place_of(event);
     if (type == "output_text.delta" || type == "refusal.delta") {
-        items_.text(integer_of(index), integer_of(content), text_of(delta), torn);
+        items_.text(at, integer_of(content), text_of(delta), torn);
     } else if (type == "function_call_arguments.delta") {
-        items_.arguments(integer_of(index), text_of(delta), torn);
+        items_.arguments(at, text_of(delta), torn);
     } else if (is_thought(type)) {
         const json::value* const part = summary == nullptr ? content : summary;
-        items_.thought(integer_of(index), integer_of(part), text_of(delta), torn);
+        items_.thought(at, integer_of(part), text_of(delta), torn);
     } else {
-        item_event(type, event, torn);
+        item_event(type, at, event, torn);
     }
     if (!items_.problem().empty()) {
         fail(std::string(items_.problem()));
     }
 }
 
-void responses_decoder::item_event(std::string_view type, const json::object& event, bool torn) {
-    const auto index = integer_of(event.if_contains("output_index"));
+/// llama.cpp sends no index, and ends all items together after the last one: there only the id
+/// tells which item ends.
+responses_decoder::position responses_decoder::place_of(const json::object& event) const {
+    if (const position index = integer_of(event.if_contains("output_index"))) {
+        return index;
+    }
+    const json::object* const item = object_in(event, "item");
+    return items_.named(item == nullptr ? string_in(event, "item_id") : string_in(*item, "id"));
+}
+
+void responses_decoder::item_event(
+    std::string_view type, position at, const json::object& event, bool torn
+) {
     const auto part = integer_of(event.if_contains("content_index"));
     const json::object* const item = object_in(event, "item");
     const json::object* const response = object_in(event, "response");
     if (type == "output_item.added" && item != nullptr) {
-        items_.start(index, *item, torn);
+        items_.start(at, *item, torn);
     } else if (type == "output_item.done" && item != nullptr) {
-        items_.done(index, *item, torn);
+        items_.done(at, *item, torn);
     } else if (type == "function_call_arguments.done") {
-        items_.whole_arguments(index, string_in(event, "arguments"), torn);
+        items_.whole_arguments(at, string_in(event, "arguments"), torn);
     } else if (type == "output_text.done") {
-        items_.whole_text(index, part, string_in(event, "text"), torn);
+        items_.whole_text(at, part, string_in(event, "text"), torn);
     } else if (type == "refusal.done") {
-        items_.whole_text(index, part, string_in(event, "refusal"), torn);
+        items_.whole_text(at, part, string_in(event, "refusal"), torn);
     } else if (type == "completed" || type == "incomplete" || type == "failed" ||
                type == "cancelled") {
         end_with(type, response == nullptr ? event : *response, torn);

@@ -14,10 +14,11 @@ namespace agui::runner {
 /// Decodes a streamed answer of the Responses dialect (bytes of an SSE body, cut anywhere) into a
 /// model_sink. Also accepts the whole JSON answer of a server that ignores `stream`. Accepts the
 /// deviations of servers that imitate the dialect: no `event:` lines, no empty lines between
-/// events, `[DONE]`; items without a start, without an end, without an index or all with the same
-/// one; another `item_id` in every event; texts and arguments that come only at the end of their
-/// part, of their item or of the answer; characters split between two deltas. Unknown events are
-/// skipped. The sink always gets valid UTF-8.
+/// events, `[DONE]`; items without a start, without an end, all with the same index, or without one
+/// (an event then belongs to the item that began with its id, otherwise to the latest); another
+/// `item_id` in every event; texts and arguments that come only at the end of their part, of their
+/// item or of the answer; characters split between two deltas. Unknown events are skipped. The sink
+/// always gets valid UTF-8.
 ///
 /// The dialect has no reason for an end with calls: an answer that has function calls ends with
 /// them. Tools that the server executes are no calls; they are kept with the answer.
@@ -39,7 +40,11 @@ private:
     void settle() override;
     [[nodiscard]] std::optional<token_usage> take_usage() override { return std::move(usage_); }
 
-    void item_event(std::string_view type, const boost::json::object& event, bool torn);
+    using position = responses_item_reader::position;
+
+    [[nodiscard]] position place_of(const boost::json::object& event) const;
+    void
+    item_event(std::string_view type, position at, const boost::json::object& event, bool torn);
     void end_with(std::string_view type, const boost::json::object& response, bool torn);
     void report(const boost::json::value& error);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace json = boost::json;
 namespace {
 
 using kind = answer_blocks::block::kind;
+
+// Limit of an id that is kept to recognize its item. They have some fifty bytes.
+constexpr std::size_t id_bytes_max = 256;
 
 kind kind_of(std::string_view type) noexcept {
     return type == "message" ? kind::text : type == "function_call" ? kind::call : kind::other;
@@ -48,6 +52,13 @@ std::string arguments_in(const json::object& item) {
 
 } // namespace
 
+responses_item_reader::position responses_item_reader::named(std::string_view id) const {
+    const auto known = std::find_if(ids_.rbegin(), ids_.rend(), [id](const auto& each) {
+        return each.first == id;
+    });
+    return known == ids_.rend() ? position() : known->second;
+}
+
 void responses_item_reader::start(position index, const json::object& item, bool torn) {
     end_former_call();
     const block* const last = find(std::nullopt);
@@ -58,7 +69,12 @@ void responses_item_reader::start(position index, const json::object& item, bool
     }
     const kind what = kind_of(string_in(item, "type"));
     block* const made = add(index, what);
-    text_part_ = -1;
+    if (const std::string_view id = string_in(item, "id");
+        made != nullptr && !index && !id.empty() && id.size() <= id_bytes_max) {
+        ids_.emplace_back(id, made->index);
+    }
+    // A message may end after calls that follow it.
+    text_part_ = what == kind::text ? -1 : text_part_;
     thought_part_ = -1;
     if (made != nullptr && what == kind::call && !string_in(item, "name").empty()) {
         begin_call(*made, string_in(item, "call_id"), string_in(item, "name"), torn);

@@ -7,7 +7,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace agui::runner {
 
@@ -22,6 +25,8 @@ public:
     using position = std::optional<std::int64_t>; ///< Absent if the server did not send it.
 
     [[nodiscard]] bool has_items() const noexcept { return any(); }
+    /// The index that the latest item with this id got, if it began without one; otherwise absent.
+    [[nodiscard]] position named(std::string_view id) const;
 
     void start(position index, const boost::json::object& item, bool torn);
     /// `part` is the part of the message.
@@ -49,6 +54,8 @@ private:
     void complete_thoughts(block& which, const boost::json::object& item, bool torn);
     void agree(block& which, std::string_view arguments, bool torn);
 
+    /// The items that began without an index, by their ids.
+    std::vector<std::pair<std::string, std::int64_t>> ids_;
     std::int64_t text_part_ = -1;    ///< Part of the message that the last delta was for.
     std::int64_t thought_part_ = -1; ///< Part of the reasoning that the last delta was for.
 };

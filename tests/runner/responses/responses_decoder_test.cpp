@@ -339,6 +339,20 @@ const std::vector<decoder_case>& imitation_cases() {
              R"("output_index":2,)"
          ),
          lines_of_tools, "tool_calls", blocks_of_tools},
+        {"NoIndexesAndAllEndsAtTheEnd", // As llama.cpp sends them.
+         created + event("output_item.added", "\"item\":" + message_begun) +
+             event("output_text.delta", R"("item_id":"msg_1","delta":"So:")") +
+             event("output_item.added", "\"item\":" + call_item("a", "f", "", "in_progress")) +
+             event("function_call_arguments.delta", R"("item_id":"fc_a","delta":"{\"x\":1}")") +
+             event("output_item.added", "\"item\":" + call_item("b", "f", "", "in_progress")) +
+             event("function_call_arguments.delta", R"("item_id":"fc_b","delta":"{\"x\":2}")") +
+             event("output_text.done", R"("item_id":"msg_1","text":"So:")") +
+             event("output_item.done", "\"item\":" + message_item(part_of("So:"))) +
+             event("output_item.done", "\"item\":" + call_item("a", "f", R"({\"x\":1})")) +
+             event("output_item.done", "\"item\":" + call_item("b", "f", R"({\"x\":2})")) + end(),
+         {"text So:", "call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"x\":2}",
+          "end 0", "end 1"},
+         "tool_calls"},
         {"ItemSentTwice",
          created + message(0, "a") + done(0, message_item(part_of("a"))) + end(),
          {"text a"},
