@@ -1,7 +1,7 @@
 #include "runner/chat/chat_loop.hpp"
 #include "runner/chat/chat_loop_with_tools.hpp"
+#include "session/base/as_result.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -29,7 +29,7 @@ namespace {
 
 using lines = std::vector<std::string>;
 
-tool_function returns(std::string text) {
+tool_function gives(std::string text) {
     return [text](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
         co_return tool_outcome{tool_outcome::kind::result, text + call.arguments_text};
     };
@@ -38,9 +38,9 @@ tool_function returns(std::string text) {
 class ChatLoopWithTools : public test::coroutine_test {
 protected:
     ChatLoopWithTools() {
-        config.registry.add({"weather", "", {}}, returns("registry "));
-        config.executors["weather"] = returns("executor ");
-        config.executors["clock"] = returns("executor ");
+        config.registry.add({"weather", "", {}}, gives("registry "));
+        config.executors["weather"] = gives("executor ");
+        config.executors["clock"] = gives("executor ");
         config.listeners = {
             .thinking = [this](std::string_view text) { said("thinking " + std::string(text)); },
             .content = [this](std::string_view text) { said("content " + std::string(text)); },
@@ -130,7 +130,7 @@ TEST_F(ChatLoopWithTools, AnExecutorTakesThePlaceOfAToolThatIsUnavailable) {
             co_return tool_outcome{tool_outcome::kind::error, std::string("it began, and failed")};
         }
     );
-    config.executors["imagined"] = returns("executor ");
+    config.executors["imagined"] = gives("executor ");
     model->answers = {{.calls = {{"c1", "clock"}, {"c2", "imagined"}}}, {.text = {"Done."}}};
 
     ASSERT_TRUE(chat());

@@ -1,10 +1,10 @@
 #include "runner/http/http_transport.hpp"
 
+#include "session/base/as_result.hpp"
 #include "tests/runner/http/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"
 #include "tests/support/patience.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/detached.hpp>
@@ -149,13 +149,13 @@ private:
     then end_;
 };
 
-struct client_answer {
+struct tls_answer {
     std::optional<kind> failure;
     std::string body;
 };
 
-asio::awaitable<client_answer> ask(http_client& transport) {
-    client_answer answer;
+asio::awaitable<tls_answer> ask(http_client& transport) {
+    tls_answer answer;
     transport_request request;
     request.target = "/chat";
     request.body = "{}";
@@ -210,8 +210,8 @@ TEST_F(HttpTls, TalksToAServerWhoseNameAndIssuerAreRight) {
     tls_server server(context(), identity);
     const auto transport = make(server.url("localhost"), identity.pem);
 
-    const client_answer first = run(ask(*transport));
-    const client_answer second = run(ask(*transport));
+    const tls_answer first = run(ask(*transport));
+    const tls_answer second = run(ask(*transport));
 
     EXPECT_EQ(first.failure, std::nullopt);
     EXPECT_EQ(first.body, "hello");
@@ -235,8 +235,8 @@ TEST_F(HttpTls, FollowsARedirectFromHttpToTheSameHost) {
     const std::string url = "http://localhost:" + std::to_string(plain.port());
     const auto transport = make(url, identity.pem);
 
-    const client_answer first = run(ask(*transport));
-    const client_answer second = run(ask(*transport));
+    const tls_answer first = run(ask(*transport));
+    const tls_answer second = run(ask(*transport));
 
     EXPECT_EQ(first.failure, std::nullopt);
     EXPECT_EQ(first.body, "hello");
@@ -284,7 +284,7 @@ TEST_F(HttpTls, CallsACutAnswerLost) {
     tls_server server(context(), identity, then::closes);
     const auto transport = make(server.url("localhost"), identity.pem);
 
-    const client_answer answer = run(ask(*transport));
+    const tls_answer answer = run(ask(*transport));
 
     EXPECT_EQ(answer.failure, kind::lost);
     EXPECT_EQ(answer.body, "hello");
@@ -306,11 +306,11 @@ TEST_F(HttpTls, CancellationInTheHandshakeClosesTheConnection) {
     endpoint.base_url = "https://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
     const auto transport = make_http_client(endpoint).value();
     asio::cancellation_signal stop;
-    client_answer answer;
+    tls_answer answer;
     asio::co_spawn(
         context(), ask(*transport),
         asio::bind_cancellation_slot(
-            stop.slot(), [&answer](std::exception_ptr, client_answer got) { answer = got; }
+            stop.slot(), [&answer](std::exception_ptr, tls_answer got) { answer = got; }
         )
     );
     // Reads the client's first message, stops the client, and reads until it has closed.

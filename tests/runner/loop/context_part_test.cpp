@@ -11,7 +11,7 @@
 namespace agui::runner {
 namespace {
 
-session::message message(session::role role, session::content content) {
+session::message said(session::role role, session::content content) {
     session::message made;
     made.role = role;
     made.content = std::move(content);
@@ -74,8 +74,8 @@ TEST(ContextPart, CannotBeEndedByAnEntry) {
 
 TEST(ContextPart, LeadsTheLastUserMessage) {
     std::vector<session::message> history{
-        message(session::role::user, "One"), message(session::role::assistant, "First"),
-        message(session::role::user, "Two"), message(session::role::tool, "done")
+        said(session::role::user, "One"), said(session::role::assistant, "First"),
+        said(session::role::user, "Two"), said(session::role::tool, "done")
     };
 
     put_context(history, "C");
@@ -86,7 +86,7 @@ TEST(ContextPart, LeadsTheLastUserMessage) {
 }
 
 TEST(ContextPart, IsAPartWhereTheMessageHasParts) {
-    std::vector<session::message> history{message(
+    std::vector<session::message> history{said(
         session::role::user,
         boost::json::parse(R"([{"type":"text","text":"x"},{"type":"image"}])").as_array()
     )};
@@ -100,7 +100,7 @@ TEST(ContextPart, IsAPartWhereTheMessageHasParts) {
 }
 
 TEST(ContextPart, IsAMessageOnlyWhereThereIsNone) {
-    std::vector<session::message> greeted{message(session::role::assistant, "Welcome")};
+    std::vector<session::message> greeted{said(session::role::assistant, "Welcome")};
     std::vector<session::message> none = greeted;
 
     put_context(greeted, "C");

@@ -32,6 +32,7 @@ std::shared_ptr<const prompt_record> whole_prompt() {
     record.context = "<context note=\"x\">C</context>";
     record.state = "<state note=\"x\">{}</state>";
     record.tools = {"zoom", "paint"};
+    record.undeclared = {"scroll"};
     record.withdrawn.push_back({{"name", "look"}, {"parameters", {{"type", "object"}}}});
     return std::make_shared<const prompt_record>(std::move(record));
 }
