@@ -10,6 +10,7 @@ replaceable_provider::replaceable_provider(
     : name_(first->name()),
       account_(first->account()),
       binds_tools_(first->binds_tools()),
+      adds_tools_(first->adds_tools()),
       circuit_(std::move(circuit)),
       current_(std::move(first)) {}
 

@@ -27,6 +27,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
     [[nodiscard]] std::string_view account() const noexcept override { return account_; }
     [[nodiscard]] bool binds_tools() const noexcept override { return binds_tools_; }
+    [[nodiscard]] bool adds_tools() const noexcept override { return adds_tools_; }
     [[nodiscard]] std::shared_ptr<runner::model_circuit> circuit() const noexcept override {
         return circuit_;
     }
@@ -39,6 +40,7 @@ private:
     const std::string name_;
     const std::string account_;
     const bool binds_tools_;
+    const bool adds_tools_;
     const std::shared_ptr<runner::model_circuit> circuit_;
     mutable mutex mutex_;
     std::shared_ptr<runner::model_provider> current_ AGUI_GUARDED_BY(mutex_);

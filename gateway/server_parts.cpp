@@ -216,10 +216,13 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.client_history = agent.client_history;
     entry.context = agent.context;
     entry.state = agent.state;
-    const bool binds_tools = std::ranges::any_of(agent.models, [&](const std::string& name) {
-        const auto& provider = providers.at(name); // Null where only settings are made.
-        return provider != nullptr && provider->binds_tools();
-    });
+    bool binds_tools = false;
+    for (const std::string& name : agent.models) {
+        if (const auto& provider = providers.at(name)) { // Null where only settings are made.
+            binds_tools = binds_tools || provider->binds_tools();
+            entry.adds_tools = entry.adds_tools || provider->adds_tools();
+        }
+    }
     entry.tool_list = agent.tool_list.value_or(binds_tools ? tool_list::append : tool_list::exact);
     entry.refresh = agent.instructions_refresh;
     entry.prompt_source = prompt_source_of(agent);

@@ -208,7 +208,10 @@ void record_prompt(
         current.withdrawn = withdrawn_tools(told, before, tools);
     }
     const bool inside_turn = !begins_turn && told.continues(agent.settings.id, agent.prompt_source);
-    current.tells_tools = !keeps_tools(agent) || !inside_turn;
+    // Without any tool before, this one would begin the list, and change it under the model's
+    // thoughts.
+    const bool adds_tools = agent.adds_tools && !told.tools.empty();
+    current.tells_tools = !keeps_tools(agent) || !inside_turn || adds_tools;
     current.tools = std::move(tools);
     std::shared_ptr<const session::prompt_record> record =
         session::next_record(told, std::move(current));
@@ -243,6 +246,8 @@ void set_prompt(
                 settings.withdrawn_tools.push_back(definition_of(*tool));
             }
             settings.keeps_tool_list = is_inside_turn(thread, tip);
+            settings.late_tools = told.late_tools;
+            settings.adds_tools = agent.adds_tools;
         }
     }
     // The application's text is data (P10): it is delimited, and becomes system text only if

@@ -197,6 +197,7 @@ struct model_config {
     runner::anthropic_mismatch thinking_mismatch = runner::anthropic_mismatch::model_default;
     runner::anthropic_cache prompt_cache = runner::anthropic_cache::five_minutes;
     bool eager_input = true;
+    bool tool_addition = false;
     std::vector<std::string> betas;
     std::vector<std::string> drop; ///< For the Responses dialect, too.
     // These are for the Responses dialect; see runner::responses_settings.

@@ -189,6 +189,7 @@ void describe_anthropic(config_table& table, model_config& model) {
         {{"5m", cache::five_minutes}, {"1h", cache::one_hour}, {"off", cache::off}}
     );
     table.value("eager_input", model.eager_input);
+    table.value("tool_addition", model.tool_addition);
     if (table.value("betas", model.betas) && !std::ranges::all_of(model.betas, is_beta_name)) {
         table.problem("betas", "must be names of letters, digits and - _ .");
     }
@@ -231,7 +232,7 @@ void refuse_keys_of_others(config_table& table, kind provider) {
         dialect_keys{
             kind::anthropic,
             {"thinking", "thinking_display", "thinking_mismatch", "prompt_cache", "eager_input",
-             "betas"}
+             "tool_addition", "betas"}
         },
         dialect_keys{kind::responses, {"reasoning_summary", "encrypted_reasoning"}},
     };
@@ -275,6 +276,7 @@ runner::anthropic_settings anthropic_settings_of(const model_config& model) {
     settings.mismatch = model.thinking_mismatch;
     settings.cache = model.prompt_cache;
     settings.eager_input = model.eager_input;
+    settings.tool_addition = model.tool_addition;
     settings.betas = model.betas;
     settings.drop = model.drop;
     return settings;

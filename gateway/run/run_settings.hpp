@@ -28,6 +28,7 @@ struct agent_entry {
     /// session::prompt_beginning::source.
     std::string prompt_source;
     gateway::tool_list tool_list = gateway::tool_list::exact;
+    bool adds_tools = false; ///< One of its models is told tools with messages (adds_tools()).
     instructions_refresh refresh = instructions_refresh::append;
     runner::model_provider* model = nullptr;
     std::vector<runner::model_choice> fallbacks; ///< See runner::run_request::fallbacks.

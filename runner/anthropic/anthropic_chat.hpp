@@ -50,6 +50,9 @@ struct anthropic_settings {
     anthropic_cache cache = anthropic_cache::five_minutes;
     /// Ask for the arguments of calls as the model writes them, before they are valid JSON.
     bool eager_input = true;
+    /// The model takes tools that are told in the middle of a conversation, and so system messages
+    /// there: see model_request::adds_tools.
+    bool tool_addition = false;
     std::vector<std::string> betas; ///< Names for the header `anthropic-beta`.
     /// Settings that are never sent, whoever gave them: names of anthropic_setting_names.
     std::vector<std::string> drop;
@@ -66,8 +69,9 @@ inline constexpr std::int64_t anthropic_output_tokens = 32'000;
 /// message grows. Deterministic: the same request gives the same bytes.
 ///
 /// System text before the first other message is the system prompt. Later system text is a message
-/// of its own where the model takes that, otherwise a text of the user. Adjacent messages of one
-/// role are sent as one; results come before text. Answers of this provider and model get their
+/// of its own where the model takes that, otherwise a text of the user. Tools that a message adds
+/// (model_request::adds_tools) are told in such a message, too. Adjacent messages of one role are
+/// sent as one; results come before text. Answers of this provider and model get their
 /// blocks back as they came (answer_blocks); thoughts of others are left out. Tools have the names
 /// of tool_names and the schemas of tool_schema(), calls the ids of call_ids. Arguments that are no
 /// object are sent as `{"INVALID_JSON": text}`. Blank texts, and parts that the dialect or the

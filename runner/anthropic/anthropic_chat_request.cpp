@@ -1,6 +1,7 @@
 #include "runner/anthropic/anthropic_chat.hpp"
 #include "runner/anthropic/anthropic_messages.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
+#include "runner/base/added_tools.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
 #include "runner/base/tool_names.hpp"
@@ -118,6 +119,7 @@ private:
     const anthropic_settings& settings_;
     const anthropic_rules rules_ = anthropic_rules_of(given_.model);
     const tool_names names_{request_.tools};
+    const added_tools tools_{request_};
     request_body body_{settings_.extra_body};
     std::string& out_ = body_.text();
 };
@@ -138,16 +140,16 @@ std::string request_writer::write() {
     output_config();
     sampling();
     stop();
-    if (request_.tools != nullptr && !request_.tools->empty()) {
+    if (!tools_.listed().empty()) {
         tool_choice();
     }
     body_.true_or_false("stream", true);
     body_.extra_members({"messages", "system"}); // These two are the conversation's own.
-    if (request_.tools != nullptr && !request_.tools->empty()) {
+    if (!tools_.listed().empty()) {
         tools();
     }
     out_.append(out_.size() == 1 ? "" : ",");
-    append_conversation(out_, request_, settings_, names_, mark_of(settings_.cache));
+    append_conversation(out_, request_, settings_, names_, tools_, mark_of(settings_.cache));
     return body_.finish();
 }
 
@@ -281,13 +283,9 @@ void request_writer::tool_choice() {
 }
 
 void request_writer::tools() {
-    body_.list_member("tools", *request_.tools, [this](const tool_definition& tool) {
-        out_.push_back('{');
-        append_tool(out_, tool, names_, "input_schema");
-        if (settings_.eager_input) {
-            out_.append(R"(,"eager_input_streaming":true)");
-        }
-        if (&tool == &request_.tools->back()) {
+    body_.list_member("tools", tools_.listed(), [this](const tool_definition* const& tool) {
+        append_definition(out_, *tool, names_, settings_);
+        if (tool == tools_.listed().back()) {
             out_.append(mark_of(settings_.cache));
         }
         out_.push_back('}');
@@ -310,6 +308,9 @@ std::string anthropic_betas(const model_request& request, const anthropic_settin
     }
     if (thinking.display == anthropic_display::updates) {
         names.emplace_back("thinking-display-updates-2026-08-18");
+    }
+    if (request.adds_tools) {
+        names.emplace_back("inline-tools-2026-09-15");
     }
     std::string value;
     for (auto each = names.begin(); each != names.end(); ++each) {

@@ -31,6 +31,7 @@ public:
     }
 
     [[nodiscard]] bool binds_tools() const noexcept override { return true; }
+    [[nodiscard]] bool adds_tools() const noexcept override { return settings_.tool_addition; }
 
     [[nodiscard]] std::unique_ptr<answer_decoder>
     make_decoder(const model_parameters& asked, model_sink& sink) const override {

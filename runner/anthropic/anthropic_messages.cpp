@@ -67,9 +67,14 @@ class conversation_writer {
 public:
     conversation_writer(
         std::string& out, const model_request& request, const anthropic_settings& settings,
-        const tool_names& names, std::string_view cache_mark
+        const tool_names& names, const added_tools& tools, std::string_view cache_mark
     )
-        : out_(out), request_(request), settings_(settings), names_(names), mark_(cache_mark) {}
+        : out_(out),
+          request_(request),
+          settings_(settings),
+          names_(names),
+          tools_(tools),
+          mark_(cache_mark) {}
 
     void write();
 
@@ -81,6 +86,8 @@ private:
     void text_block(std::string_view text);
     void later_system(const message& value);
     void system_message(std::string_view text);
+    void hold_added_tools(const message& value);
+    void tool_addition(const tool_definition& tool);
     void write_held_system();
     void user(const message& value);
     void assistant(const message& value, bool continued);
@@ -97,15 +104,18 @@ private:
     const model_request& request_;
     const anthropic_settings& settings_;
     const tool_names& names_;
+    const added_tools& tools_;
     const std::string_view mark_;
-    const bool takes_system_ = anthropic_rules_of(request_.parameters.model).system_messages;
+    const bool takes_system_ =
+        request_.adds_tools || anthropic_rules_of(request_.parameters.model).system_messages;
     call_ids ids_{call_id_form::common};
     std::string_view role_;                ///< Role of the message that is open; empty if none is.
     bool first_block_ = true;              ///< Of the message that is open.
     bool pauses_ = false;                  ///< The last answer is a pause from which it goes on.
     std::string thoughts_;                 ///< Reasoning of the next answer.
     std::vector<std::string> held_system_; ///< System text that waits for its place.
-    std::optional<answer_blocks> record_;  ///< Of the answer that is being written.
+    std::vector<const tool_definition*> held_tools_; ///< Added tools that wait for it.
+    std::optional<answer_blocks> record_;            ///< Of the answer that is being written.
     /// Ends of the last block so far that can be marked for the cache, and of the last one before
     /// the latest user turn; nullopt if there is none.
     std::optional<std::size_t> last_end_;
@@ -132,6 +142,7 @@ void conversation_writer::write() {
                 stable_end_ = last_end_;
             }
             user(each);
+            hold_added_tools(each);
             if (!takes_system_) {
                 write_held_system();
             }
@@ -142,6 +153,7 @@ void conversation_writer::write() {
             break;
         case role::tool:
             tool_result(each);
+            hold_added_tools(each);
             break;
         case role::reasoning:
             thoughts_ += session::text_of(each.content);
@@ -238,11 +250,29 @@ void conversation_writer::system_message(std::string_view text) {
     text_block(text);
 }
 
+void conversation_writer::hold_added_tools(const message& value) {
+    const std::vector<const tool_definition*> added = tools_.added_with(value);
+    held_tools_.insert(held_tools_.end(), added.begin(), added.end());
+}
+
+void conversation_writer::tool_addition(const tool_definition& tool) {
+    open("system");
+    begin_block();
+    out_.append(R"({"type":"tool_addition","tool":{"type":"tool_definition","definition":)");
+    append_definition(out_, tool, names_, settings_);
+    out_.append("}}");
+    end_block();
+}
+
 void conversation_writer::write_held_system() {
     for (const std::string& each : held_system_) {
         system_message(each);
     }
     held_system_.clear();
+    for (const tool_definition* const each : held_tools_) {
+        tool_addition(*each);
+    }
+    held_tools_.clear();
 }
 
 void conversation_writer::user(const message& value) {
@@ -459,9 +489,20 @@ void conversation_writer::set_marks() {
 
 void append_conversation(
     std::string& out, const model_request& request, const anthropic_settings& settings,
-    const tool_names& names, std::string_view cache_mark
+    const tool_names& names, const added_tools& tools, std::string_view cache_mark
 ) {
-    conversation_writer(out, request, settings, names, cache_mark).write();
+    conversation_writer(out, request, settings, names, tools, cache_mark).write();
+}
+
+void append_definition(
+    std::string& out, const tool_definition& tool, const tool_names& names,
+    const anthropic_settings& settings
+) {
+    out.push_back('{');
+    append_tool(out, tool, names, "input_schema");
+    if (settings.eager_input) {
+        out.append(R"(,"eager_input_streaming":true)");
+    }
 }
 
 } // namespace agui::runner

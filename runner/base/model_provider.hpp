@@ -84,6 +84,9 @@ struct model_request {
     /// shrinks it to what it still keeps, and to 0 once the server has the request.
     memory_share* memory = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
+    /// Tools that a message names (session::prompt_record::tools) are told with it, not in the list
+    /// (added_tools). Only for a provider that adds_tools().
+    bool adds_tools = false;
 };
 
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.
@@ -208,6 +211,10 @@ public:
     /// True if its server accepts the opaque data of an answer only together with the list of tools
     /// with which it made them. Otherwise the list may have changed.
     [[nodiscard]] virtual bool binds_tools() const noexcept { return false; }
+
+    /// True if it can be told a tool with a message, so that the list of tools stays as it began
+    /// (model_request::adds_tools).
+    [[nodiscard]] virtual bool adds_tools() const noexcept { return false; }
 
     /// Counts its outages; null if nobody does. The loop reports each call to it.
     [[nodiscard]] virtual std::shared_ptr<model_circuit> circuit() const noexcept {

@@ -112,6 +112,12 @@ struct agent_settings {
     std::vector<tool_definition> withdrawn_tools;
     /// Offers no tool that is not in tool_order.
     bool keeps_tool_list = false;
+    /// Names of the tools that came inside the user turn. A model whose server binds its list
+    /// (model_provider::binds_tools()) is not told them before the next turn, unless it is told
+    /// them with their message.
+    std::vector<std::string> late_tools;
+    /// Tells tools with their messages where the model takes it (model_provider::adds_tools()).
+    bool adds_tools = false;
     std::uint32_t max_rounds = 10; ///< Number of model answers whose calls may be executed.
     std::uint32_t max_parallel_tools = 8;
     /// Execute calls of tools that are unavailable or not in the registry. Never changed; may be

@@ -24,8 +24,8 @@ std::uint64_t base_of(const request_parts& parts, bool binds_tools) {
     checksum sum;
     sum.add(parts.instructions);
     if (binds_tools) {
-        for (const std::uint64_t tool : parts.tools) {
-            sum.add(tool);
+        for (std::size_t at = 0; at < parts.listed_tools; ++at) {
+            sum.add(parts.tools[at]); // Others belong to their messages.
         }
     }
     return sum.value();

@@ -316,7 +316,11 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
         request.parameters.tool_choice.reset();
     }
     request.instructions = run_.request.agent.instructions;
-    request.tools = &run_.tools.offered();
+    // Plugins change messages and tools, so that a tool would not stay with its message.
+    const bool is_plain = run_.hooks == nullptr;
+    request.adds_tools = is_plain && run_.request.agent.adds_tools && provider(index).adds_tools();
+    const bool takes_late = request.adds_tools || (is_plain && !provider(index).binds_tools());
+    request.tools = takes_late ? &run_.tools.with_late() : &run_.tools.offered();
     return request;
 }
 

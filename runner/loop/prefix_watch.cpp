@@ -1,5 +1,6 @@
 #include "runner/loop/prefix_watch.hpp"
 
+#include "runner/base/added_tools.hpp"
 #include "session/base/checksum.hpp"
 
 #include <boost/json/array.hpp>
@@ -101,16 +102,23 @@ request_parts parts_of(const model_request& request) {
     checksum instructions;
     instructions.add(request.instructions);
     parts.instructions = instructions.value();
-    if (request.tools != nullptr) {
-        parts.tools.reserve(request.tools->size());
-        for (const tool_definition& tool : *request.tools) {
-            parts.tools.push_back(hash_of(tool));
-        }
+    const added_tools tools(request);
+    for (const tool_definition* const tool : tools.listed()) {
+        parts.tools.push_back(hash_of(*tool));
     }
+    parts.listed_tools = parts.tools.size();
     if (request.messages != nullptr) {
         parts.messages.reserve(request.messages->size());
         for (const session::message& each : *request.messages) {
-            parts.messages.push_back(hash_of(each));
+            std::uint64_t hash = hash_of(each);
+            for (const tool_definition* const tool : tools.added_with(each)) {
+                parts.tools.push_back(hash_of(*tool));
+                checksum with_tool;
+                with_tool.add(hash);
+                with_tool.add(parts.tools.back());
+                hash = with_tool.value();
+            }
+            parts.messages.push_back(hash);
         }
     }
     return parts;

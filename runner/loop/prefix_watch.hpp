@@ -21,12 +21,13 @@ struct request_parts {
     std::uint64_t model = 0;                    ///< Of the provider's name and the model's.
     session::node_index tip = session::no_node; ///< The last message of the branch.
     std::uint64_t instructions = 0;
-    std::vector<std::uint64_t> tools;
+    std::vector<std::uint64_t> tools; ///< Those of the list, then those added with messages.
+    std::size_t listed_tools = 0;     ///< Number of those in the list.
     std::vector<std::uint64_t> messages;
 };
 
 /// Hashes what a dialect writes of a request: instructions, each tool, and of each message role,
-/// content, calls and error. Takes time proportional to their bytes.
+/// content, calls, error and the tools that it adds. Takes time proportional to their bytes.
 [[nodiscard]] request_parts parts_of(const model_request& request);
 
 /// What may be the reason for a break.

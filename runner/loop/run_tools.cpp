@@ -35,6 +35,13 @@ run_tools::run_tools(
     if (!agent.tool_order.empty()) {
         sort(agent.tool_order);
     }
+    const auto is_late = [&agent](const tool_definition& tool) {
+        return std::ranges::find(agent.late_tools, tool.name) != agent.late_tools.end();
+    };
+    if (std::ranges::any_of(offered_, is_late)) {
+        with_late_ = offered_;
+        std::erase_if(offered_, is_late);
+    }
 }
 
 void run_tools::add_withdrawn(const agent_settings& agent) {

@@ -25,6 +25,10 @@ public:
     /// The tools declared to the model, with parameters as tool_schema(), in the agent's order:
     /// those offered, and the withdrawn ones.
     [[nodiscard]] const std::vector<tool_definition>& offered() const noexcept { return offered_; }
+    /// The same with agent_settings::late_tools, which offered() does not have.
+    [[nodiscard]] const std::vector<tool_definition>& with_late() const noexcept {
+        return with_late_.empty() ? offered_ : with_late_;
+    }
     /// The side that executes a call of that name. Unknown names belong to the server, which tells
     /// the model that there is no such tool.
     [[nodiscard]] session::call_owner owner_of(std::string_view name) const noexcept;
@@ -38,6 +42,7 @@ private:
 
     std::shared_ptr<const tool_set> server_;
     std::vector<tool_definition> offered_;
+    std::vector<tool_definition> with_late_; ///< Empty if there are no late ones.
     std::set<std::string, std::less<>> server_names_;
     std::set<std::string, std::less<>> external_names_;
 };

@@ -159,6 +159,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept { return settings_.name; }
     [[nodiscard]] std::string_view account() const noexcept { return settings_.account; }
     [[nodiscard]] bool binds_tools() const noexcept { return dialect_->binds_tools(); }
+    [[nodiscard]] bool adds_tools() const noexcept { return dialect_->adds_tools(); }
 
     [[nodiscard]] static asio::awaitable<model_outcome>
     ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink);
@@ -371,6 +372,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return server_->name(); }
     [[nodiscard]] std::string_view account() const noexcept override { return server_->account(); }
     [[nodiscard]] bool binds_tools() const noexcept override { return server_->binds_tools(); }
+    [[nodiscard]] bool adds_tools() const noexcept override { return server_->adds_tools(); }
 
     [[nodiscard]] asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) override {

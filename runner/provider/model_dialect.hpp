@@ -90,6 +90,8 @@ public:
 
     /// model_provider::binds_tools()
     [[nodiscard]] virtual bool binds_tools() const noexcept { return false; }
+    /// model_provider::adds_tools()
+    [[nodiscard]] virtual bool adds_tools() const noexcept { return false; }
 
     /// A decoder for the answer to one call. `sink` must outlive it.
     [[nodiscard]] virtual std::unique_ptr<answer_decoder>

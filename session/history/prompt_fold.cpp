@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -150,6 +151,31 @@ void put_after(message& result, std::string_view told) {
     text.append(text.empty() ? "" : "\n\n").append(told);
 }
 
+// The tools that tell_prompts() leaves, by the places of their messages.
+std::map<std::size_t, std::vector<std::string>> added_tools(const std::vector<message>& messages) {
+    std::map<std::size_t, std::vector<std::string>> added;
+    bool has_list = false;
+    for (std::size_t at = 0; at < messages.size(); ++at) {
+        if (!messages[at].prompt) {
+            continue;
+        }
+        const prompt_record& record = *messages[at].prompt;
+        if (record.begins) {
+            added.clear(); // The list of a new prefix holds all of them.
+        } else if (has_list && !record.tools.empty()) {
+            for (auto& [before, names] : added) {
+                std::erase_if(names, [&](const std::string& name) {
+                    return is_in(record.tools, name);
+                });
+            }
+            added.emplace(at, record.tools);
+        }
+        has_list = has_list || !record.tools.empty();
+    }
+    std::erase_if(added, [](const auto& each) { return each.second.empty(); });
+    return added;
+}
+
 // What a request declares besides what the branch's last one declared, and no longer does.
 void compare_tools(prompt_record& made, const told_prompt& told, current_prompt& current) {
     const bool same_agent =
@@ -198,9 +224,18 @@ told_prompt fold_prompts(const thread_record& thread, node_index tip) {
     const std::vector<refused_part> refused = refused_parts(thread, path);
     told_prompt told;
     for (std::size_t at = 0; at < path.size(); ++at) {
-        const std::shared_ptr<const prompt_record>& record = thread.nodes[path[at]].message.prompt;
-        if (record && refused[at] != refused_part::whole) {
-            fold(told, *record);
+        const message& each = thread.nodes[path[at]].message;
+        if (refused[at] == refused_part::whole) {
+            continue;
+        }
+        if (each.prompt) {
+            fold(told, *each.prompt);
+        }
+        if (begins_user_turn(each) || (each.prompt && each.prompt->begins)) {
+            told.late_tools.clear();
+        } else if (each.prompt) {
+            const std::vector<std::string>& more = each.prompt->tools;
+            told.late_tools.insert(told.late_tools.end(), more.begin(), more.end());
         }
     }
     return told;
@@ -278,6 +313,7 @@ void move_told_parts(std::vector<message>& messages, std::size_t first, std::siz
             continue;
         }
         const prompt_record& record = *messages[at].prompt;
+        moved.tools.insert(moved.tools.end(), record.tools.begin(), record.tools.end());
         if (!record.begins) {
             for (const auto& [name, value] : record.values) {
                 set_value(moved.values, name, value);
@@ -299,7 +335,7 @@ void move_told_parts(std::vector<message>& messages, std::size_t first, std::siz
         set_value(moved.values, name, value);
     }
     moved.begins = own.begins;
-    moved.tools = own.tools;
+    moved.tools.insert(moved.tools.end(), own.tools.begin(), own.tools.end());
     if (!own.context.empty()) {
         moved.context = own.context;
     }
@@ -311,7 +347,9 @@ void move_told_parts(std::vector<message>& messages, std::size_t first, std::siz
 }
 
 void tell_prompts(std::vector<message>& messages) {
-    for (message& each : messages) {
+    std::map<std::size_t, std::vector<std::string>> added = added_tools(messages);
+    for (std::size_t at = 0; at < messages.size(); ++at) {
+        message& each = messages[at];
         if (each.role != role::user && each.role != role::tool) {
             continue;
         }
@@ -321,6 +359,11 @@ void tell_prompts(std::vector<message>& messages) {
         }
         const std::string told = each.prompt ? parts_of(*each.prompt) : std::string();
         each.prompt = nullptr;
+        if (const auto tools = added.find(at); tools != added.end()) {
+            prompt_record left;
+            left.tools = std::move(tools->second);
+            each.prompt = std::make_shared<const prompt_record>(std::move(left));
+        }
         if (told.empty()) {
             continue;
         }

@@ -29,6 +29,8 @@ struct told_prompt {
     std::string_view state;
     /// Names of the agent's tools that are declared, in the order of first appearance.
     std::vector<std::string> tools;
+    /// Names of those that came inside the last user turn, after the prefix had begun.
+    std::vector<std::string> late_tools;
     /// The definitions of tools that stayed declared once they were not offered, the newest of each
     /// name; see prompt_record::withdrawn.
     std::vector<const boost::json::object*> withdrawn;
@@ -79,8 +81,9 @@ void drop_replaced_records(std::vector<message>& messages);
 void move_told_parts(std::vector<message>& messages, std::size_t first, std::size_t last);
 
 /// Puts the told parts into the contents: before that of a user message, after that of a result.
-/// All other text of users and tools is escaped (escape_parts()). The messages then have no
-/// records.
+/// All other text of users and tools is escaped (escape_parts()). Of the records only tools are
+/// left: those that came with a message after a list of tools had begun, each at the last message
+/// that told it. A model may be told them there, so that its list stays as it began.
 void tell_prompts(std::vector<message>& messages);
 
 } // namespace agui::session

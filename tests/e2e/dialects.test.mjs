@@ -77,7 +77,7 @@ dialect('Messages', {
     Server: Claude,
     key: 'sk-ant-test-key-of-e2e',
     secret: 'c2ln',
-    model: { provider: 'anthropic', model: 'claude-opus-5-5', thinking_display: 'summarized' },
+    model: { provider: 'anthropic', model: 'claude-opus-5-5', thinking_display: 'summarized', tool_addition: true },
     agent: { overridable: ['temperature'] },
 }, (run, parts) => {
     it('gets the thoughts in their places', () => {
@@ -95,6 +95,25 @@ dialect('Messages', {
 
         assert.equal(server.dropped, dropped);
         assert.equal(server.returned, returned + 1);
+    });
+
+    it('is told a tool that comes inside a turn, and keeps its thoughts', async () => {
+        const { server } = parts();
+        const { dropped } = server;
+        const tools = [{ ...paint, name: 'scroll' }, paint];
+        const first = await run('t6', user('please paint'));
+        const { toolCallId } = first.find(({ type }) => type === 'TOOL_CALL_START');
+        await run('t6', { role: 'tool', toolCallId, content: '{"ok":true}' }, { tools });
+        const told = server.requests.at(-1);
+        await run('t6', user('thanks'), { tools });
+        const next = server.requests.at(-1);
+
+        assert.equal(told.tools.length, 1);
+        assert.equal(told.messages.at(-1).role, 'system');
+        assert.equal(told.messages.at(-1).content[0].tool.definition.name, 'scroll');
+        assert.equal(next.tools.length, 1);
+        assert.deepEqual(next.messages.slice(0, 4).map(({ role }) => role), ['user', 'assistant', 'user', 'system']);
+        assert.equal(server.dropped, dropped);
     });
 
     it('goes on after a pause', async () => {

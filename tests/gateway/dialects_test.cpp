@@ -35,10 +35,12 @@ namespace json = boost::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::unique_ptr<runner::model_dialect> dialect_of(std::string_view model) {
+std::unique_ptr<runner::model_dialect> dialect_of(std::string_view model, bool tool_addition) {
     runner::openai_settings chat;
     chat.merge_roles = true; // Its templates demand alternating roles.
-    return model == "claude"      ? runner::make_anthropic_dialect({})
+    runner::anthropic_settings claude;
+    claude.tool_addition = tool_addition;
+    return model == "claude"      ? runner::make_anthropic_dialect(claude)
            : model == "responses" ? runner::make_responses_dialect({})
                                   : runner::make_openai_dialect(chat);
 }
@@ -124,7 +126,7 @@ protected:
                 }
             );
             return runner::make_http_provider(
-                std::move(client), dialect_of(model.name), std::move(provider)
+                std::move(client), dialect_of(model.name, tool_addition), std::move(provider)
             );
         };
         options.tools.add(
@@ -250,6 +252,30 @@ protected:
         return found;
     }
 
+    /// Models take turns within threads whose context, state, values and tools change; the user
+    /// edits messages, clients execute calls, Claude pauses, the server is started again, a window
+    /// cuts.
+    void check_conversations() {
+        start();
+        for (std::uint32_t seed = 0; seed < conversations() && !HasFatalFailure(); ++seed) {
+            SCOPED_TRACE("seed " + std::to_string(seed));
+            converse(seed);
+        }
+
+        std::map<std::string, counted_breaks> logged = logged_breaks();
+        std::map<std::string, counted_breaks> counted = models.breaks();
+        for (std::uint32_t seed = 0; seed < conversations(); ++seed) {
+            const std::string thread = "thread-" + std::to_string(seed);
+            EXPECT_EQ(logged[thread], counted[thread]) << thread << ": each break has its line";
+        }
+        EXPECT_GE(models.repeated(), 0.99);
+        EXPECT_GT(models.requests(), 8 * conversations());
+        for (const std::string& name : models.names()) {
+            EXPECT_GT(models.returned(name), conversations() / 2) << name;
+        }
+    }
+
+    bool tool_addition = false;
     strict_models models;
     memory_logger log;
     random_source random{0};
@@ -260,26 +286,11 @@ private:
     int runs_ = 0;
 };
 
-// Models take turns within threads whose context, state, values and tools change; the user edits
-// messages, clients execute calls, Claude pauses, the server is started again, a window cuts.
-TEST_F(Dialects, RefuseNoConversation) {
-    start();
-    for (std::uint32_t seed = 0; seed < conversations() && !HasFatalFailure(); ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        converse(seed);
-    }
+TEST_F(Dialects, RefuseNoConversation) { check_conversations(); }
 
-    std::map<std::string, counted_breaks> logged = logged_breaks();
-    std::map<std::string, counted_breaks> counted = models.breaks();
-    for (std::uint32_t seed = 0; seed < conversations(); ++seed) {
-        const std::string thread = "thread-" + std::to_string(seed);
-        EXPECT_EQ(logged[thread], counted[thread]) << thread << ": each break has its line";
-    }
-    EXPECT_GE(models.repeated(), 0.99);
-    EXPECT_GT(models.requests(), 8 * conversations());
-    for (const std::string& name : models.names()) {
-        EXPECT_GT(models.returned(name), conversations() / 2) << name;
-    }
+TEST_F(Dialects, RefuseNoConversationWhereClaudeIsToldToolsWithMessages) {
+    tool_addition = true;
+    check_conversations();
 }
 
 } // namespace

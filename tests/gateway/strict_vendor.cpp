@@ -243,14 +243,18 @@ public:
         const json::array& messages = body.at("messages").as_array();
         for (const json::value& message : messages) {
             const std::string role = text_in(message, "role");
-            if (role != (last == "user" ? "assistant" : "user")) {
+            const bool follows =
+                role == "user" ? last.empty() || last == "assistant" : last == "user";
+            if (!follows && !(role == "assistant" && last == "system")) {
                 refuse("roles out of order");
             }
             last = role;
             check_content(message.at("content"));
             bool has_text = false;
             for (const json::value& block : message.at("content").as_array()) {
-                asked.parts.push_back(part_of(role, block));
+                asked.parts.push_back(
+                    role == "system" ? addition(asked, block) : part_of(role, block)
+                );
                 const kind what = asked.parts.back().what;
                 if (what == kind::result && has_text) {
                     refuse("a result after text");
@@ -261,7 +265,7 @@ public:
                 refuse("an answer that ends with a thought or a pause");
             }
         }
-        if (last != "user" && !is_pause(asked)) {
+        if (last == "assistant" && !is_pause(asked)) {
             refuse("the last message is not the user's");
         }
         return asked;
@@ -311,6 +315,23 @@ public:
     }
 
 private:
+    /// A tool that is defined in the middle of the conversation.
+    static spoken addition(asked_request& asked, const json::value& block) {
+        const json::value& tool = block.at("tool");
+        const json::value& definition = tool.at("definition");
+        if (text_in(block, "type") != "tool_addition" ||
+            text_in(tool, "type") != "tool_definition" ||
+            text_in(definition.at("input_schema"), "type") != "object" || asked.tools.empty()) {
+            refuse("a system message that adds no tool");
+        }
+        asked.tool_names.push_back(text_in(definition, "name"));
+        check_name(asked.tool_names.back());
+        if (std::ranges::count(asked.tool_names, asked.tool_names.back()) > 1) {
+            refuse("a tool that is there already");
+        }
+        return {kind::input, json::serialize(block)};
+    }
+
     static spoken part_of(const std::string& role, const json::value& block) {
         const std::string type = text_in(block, "type");
         const std::string bytes = json::serialize(block);

@@ -6,6 +6,7 @@ import { StrictServer } from './strict_server.mjs';
 
 const versions = ['2023-06-01', '2026-10-21']; // The vendor's own clients send the second.
 const bindingBeta = 'thinking-binding-controls-2026-08-01';
+const toolsBeta = 'inline-tools-2026-09-15';
 
 function event(type, members = {}) {
     return `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
@@ -41,6 +42,18 @@ export class Claude extends StrictServer {
             const former = body.messages[index - 1]?.role ?? 'assistant';
             const follows = { user: ['assistant'], system: ['user'], assistant: ['user', 'system'] }[role];
             if (!follows?.includes(former)) return `messages.${index}: role ${role}`;
+            const additions = content.filter((block) => block.type === 'tool_addition');
+            if (additions.length > 0 && (role !== 'system' || !headers['anthropic-beta']?.split(',').includes(toolsBeta))) {
+                return `messages.${index}: tool_addition`;
+            }
+            for (const { tool } of additions) {
+                if (tool.type !== 'tool_definition' || !tool.definition.name || tool.definition.input_schema.type !== 'object') {
+                    return `messages.${index}: ${JSON.stringify(tool)}`;
+                }
+            }
+            if (role === 'system' && content.some(({ type }) => !['text', 'tool_addition'].includes(type))) {
+                return `messages.${index}: content of a system message`;
+            }
             const results = content.filter((block) => block.type === 'tool_result');
             if (results.length !== open.length || results.some((block, at) => content[at] !== block || block.tool_use_id !== open[at])) {
                 return `messages.${index}: results of ${open}`;

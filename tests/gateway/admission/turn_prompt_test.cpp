@@ -3,6 +3,7 @@
 #include "gateway/admission/run_setup.hpp"
 #include "runner/loop/context_part.hpp"
 #include "runner/loop/run_tools.hpp"
+#include "session/conversation/prompt_record.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/history/model_history.hpp"
 #include "session/history/turn_failure.hpp"
@@ -25,7 +26,9 @@ using lines = std::vector<std::string>;
 struct sent {
     std::string system;
     std::vector<std::string> tools;
-    std::vector<std::string> messages; ///< One JSON text each.
+    std::vector<std::string> with_late; ///< run_tools::with_late()
+    std::vector<std::string> messages;  ///< One JSON text each.
+    std::vector<std::string> added;     ///< Names of the tools that each message adds.
 };
 
 /// A thread and an agent whose requests are planned, stored and made as in a run.
@@ -76,8 +79,17 @@ public:
         for (const runner::tool_definition& tool : tools.offered()) {
             made.tools.push_back(tool.name + ": " + tool.description);
         }
+        for (const runner::tool_definition& tool : tools.with_late()) {
+            made.with_late.push_back(tool.name + ": " + tool.description);
+        }
         for (const session::message& each : history) {
             made.messages.push_back(test::bytes({each}));
+            std::string& added = made.added.emplace_back();
+            if (each.prompt) {
+                for (const std::string& name : each.prompt->tools) {
+                    added += name;
+                }
+            }
         }
         return made;
     }
@@ -348,6 +360,38 @@ TEST(TurnPrompt, AToolThatComesWithAnAnswerMayHaveToWait) {
     talk.answer("So");
 
     EXPECT_EQ(talk.post(say("u2"))->tools, (lines{"paint: paint", "zoom: zoom"}));
+}
+
+TEST(TurnPrompt, AToolThatComesWithAnAnswerIsToldAtOnceWhereAModelTakesIt) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.agent.adds_tools = true;
+    (void)talk.post(say("u1"));
+    talk.answer("", {"c1"});
+    talk.offered = {"zoom", "paint"};
+    const sent late = talk.post(answer_calls({"c1"}, std::nullopt)).value();
+    EXPECT_EQ(late.tools, lines{"paint: paint"}) << "for other models";
+    EXPECT_EQ(late.with_late, (lines{"paint: paint", "zoom: zoom"}));
+    EXPECT_EQ(late.added, (lines{"", "", "zoom"}));
+    talk.answer("So");
+
+    const sent next = talk.post(say("u2")).value();
+    EXPECT_EQ(next.tools, (lines{"paint: paint", "zoom: zoom"}));
+    EXPECT_EQ(next.added, (lines{"", "", "zoom", "", ""})) << "its place stays";
+}
+
+TEST(TurnPrompt, TheFirstToolDoesNotComeInsideATurn) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.agent.adds_tools = true;
+    talk.offered = {};
+    (void)talk.post(say("u1"));
+    talk.answer("", {"c1"});
+    talk.offered = {"zoom"};
+    EXPECT_EQ(talk.post(answer_calls({"c1"}, std::nullopt))->with_late, lines());
+    talk.answer("So");
+
+    EXPECT_EQ(talk.post(say("u2"))->tools, lines{"zoom: zoom"});
 }
 
 } // namespace

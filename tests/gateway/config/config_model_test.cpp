@@ -68,6 +68,7 @@ TEST(Config, ReadsAModelOfTheMessagesDialect) {
     EXPECT_EQ(model.thinking_display, runner::anthropic_display::model_default);
     EXPECT_EQ(model.prompt_cache, runner::anthropic_cache::five_minutes);
     EXPECT_TRUE(model.eager_input);
+    EXPECT_FALSE(model.tool_addition);
     EXPECT_EQ(print_config(plain).find("merge_roles"), std::string::npos);
 
     const config all = load(std::string(claude) + R"(thinking = "adaptive"
@@ -75,6 +76,7 @@ thinking_display = "summarized"
 thinking_mismatch = "refuse"
 prompt_cache = "1h"
 eager_input = false
+tool_addition = true
 betas = ["a-2026", "b"]
 drop = ["temperature"]
 temperature = 0.5
@@ -86,6 +88,7 @@ temperature = 0.5
     EXPECT_EQ(settings.mismatch, runner::anthropic_mismatch::refuse);
     EXPECT_EQ(settings.cache, runner::anthropic_cache::one_hour);
     EXPECT_FALSE(settings.eager_input);
+    EXPECT_TRUE(settings.tool_addition);
     EXPECT_EQ(settings.betas, (std::vector<std::string>{"a-2026", "b"}));
     EXPECT_EQ(settings.drop, std::vector<std::string>{"temperature"});
     const std::string printed = print_config(all);
@@ -184,6 +187,11 @@ TEST(Config, RefusesKeysOfAnotherDialect) {
     );
     EXPECT_NE(
         problem_of(minimal, {"models.main.prompt_cache=off"})
+            .find("only for provider = \"anthropic\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(gpt, {"models.main.tool_addition=true"})
             .find("only for provider = \"anthropic\""),
         std::string::npos
     );

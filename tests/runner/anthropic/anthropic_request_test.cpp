@@ -1,5 +1,6 @@
 #include "runner/anthropic/anthropic_chat.hpp"
 #include "runner/provider/role_order.hpp"
+#include "session/conversation/prompt_record.hpp"
 #include "tests/runner/provider/request_case.hpp"
 
 #include <boost/json/parse.hpp>
@@ -469,6 +470,60 @@ TEST_F(AnthropicRequest, OffersItsTools) {
     );
     settings.eager_input = false;
     EXPECT_EQ(write().find("eager"), std::string::npos);
+}
+
+message adding(message value, std::vector<std::string> tools) {
+    session::prompt_record record;
+    record.tools = std::move(tools);
+    value.prompt = std::make_shared<const session::prompt_record>(std::move(record));
+    return value;
+}
+
+TEST_F(AnthropicRequest, TellsAToolWithItsMessage) {
+    request.adds_tools = true;
+    settings.eager_input = false;
+    tools = {{"f", "", {}}, {"g", "Does.", {}}};
+    messages = {
+        text_message(role::user, "u"), calling("", {{"c", "f", "{}", {}, {}}}),
+        text_message(role::system, "s"), adding(tool_message("c", "r"), {"g"})
+    };
+    const std::string_view definition =
+        R"({"name":"g","description":"Does.","input_schema":{"type":"object","properties":{}}})";
+    const std::string asked =
+        R"([{"role":"user","content":[{"type":"text","text":"u"}]},)"
+        R"({"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},)"
+        R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]},)"
+        R"({"role":"system","content":[{"type":"text","text":"s"},{"type":"tool_addition",)"
+        R"("tool":{"type":"tool_definition","definition":)" +
+        std::string(definition) + "}}]}";
+
+    EXPECT_EQ(
+        member("tools"), R"([{"name":"f","input_schema":{"type":"object","properties":{}}}])"
+    );
+    EXPECT_EQ(member("messages"), asked + "]");
+    EXPECT_EQ(anthropic_betas(request, settings), "inline-tools-2026-09-15");
+    messages.push_back(text_message(role::assistant, "a"));
+    messages.push_back(text_message(role::user, "v"));
+    EXPECT_TRUE(member("messages").starts_with(asked + ","));
+
+    request.parameters.model = "gateway/some-claude"; // The setting says what it takes.
+    EXPECT_TRUE(member("messages").starts_with(asked + ","));
+    request.adds_tools = false;
+    EXPECT_EQ(write().find("tool_addition"), std::string::npos);
+    EXPECT_NE(member("tools").find(definition), std::string::npos);
+}
+
+TEST_F(AnthropicRequest, MarksAToolThatIsToldLast) {
+    request.adds_tools = true;
+    settings.cache = anthropic_cache::five_minutes;
+    tools = {{"f", "", {}}, {"g", "", {}}};
+    messages = {adding(text_message(role::user, "u"), {"g"})};
+    const json::value body = json::parse(write());
+
+    EXPECT_TRUE(body.at("tools").at(0).as_object().contains("cache_control"));
+    const json::value& block = body.at("messages").at(1).at("content").at(0);
+    EXPECT_TRUE(block.as_object().contains("cache_control"));
+    EXPECT_FALSE(block.at("tool").at("definition").as_object().contains("cache_control"));
 }
 
 TEST_F(AnthropicRequest, MarksSystemToolsAndTwoMessagesForTheCache) {

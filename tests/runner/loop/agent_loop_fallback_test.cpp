@@ -335,5 +335,27 @@ TEST_F(AgentLoop, AStopEndsTheWaitForAModel) {
     EXPECT_EQ(model.histories.size(), 1U);
 }
 
+TEST_F(Fallback, EachModelIsToldAToolThatCameInsideTheTurnInItsWay) {
+    request.agent.tool_patterns = {"weather"};
+    request.agent.late_tools = {"change_background"};
+    request.agent.adds_tools = true;
+    model.has_bound_tools = true;
+    second.has_bound_tools = true;
+    second.takes_added_tools = true;
+    model.turns = {fails(model_failure::kind::unavailable)};
+    second.turns = {fails(model_failure::kind::unavailable)};
+    third.turns = {says("Hi")};
+
+    play();
+
+    using names = std::vector<std::string>;
+    EXPECT_EQ(model.offered.at(0), names{"weather"}) << "its list may not change now";
+    EXPECT_EQ(second.offered.at(0), (names{"weather", "change_background"}));
+    EXPECT_EQ(third.offered.at(0), (names{"weather", "change_background"}));
+    EXPECT_EQ(model.added, std::vector<bool>{false});
+    EXPECT_EQ(second.added, std::vector<bool>{true});
+    EXPECT_EQ(third.added, std::vector<bool>{false});
+}
+
 } // namespace
 } // namespace agui::runner

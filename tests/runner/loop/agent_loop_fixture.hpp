@@ -29,11 +29,16 @@ class fake_model final : public model_provider {
 public:
     std::string provider_name;
     std::shared_ptr<model_circuit> own_circuit;
+    bool has_bound_tools = false;
+    bool takes_added_tools = false;
     std::deque<scripted_turn> turns;
     std::vector<std::vector<session::message>> histories;
     std::vector<std::optional<tool_choice>> choices;
     std::vector<std::vector<std::string>> offered;
+    std::vector<bool> added; ///< model_request::adds_tools
 
+    [[nodiscard]] bool binds_tools() const noexcept override { return has_bound_tools; }
+    [[nodiscard]] bool adds_tools() const noexcept override { return takes_added_tools; }
     [[nodiscard]] std::string_view name() const noexcept override { return provider_name; }
     [[nodiscard]] std::shared_ptr<model_circuit> circuit() const noexcept override {
         return own_circuit;
@@ -43,6 +48,7 @@ public:
     ask(const model_request& request, model_sink& sink) override {
         histories.push_back(*request.messages);
         choices.push_back(request.parameters.tool_choice);
+        added.push_back(request.adds_tools);
         offered.emplace_back();
         for (const tool_definition& tool : *request.tools) {
             offered.back().push_back(tool.name);

@@ -1,5 +1,6 @@
 #include "runner/loop/bound_data.hpp"
 
+#include "session/conversation/prompt_record.hpp"
 #include "tests/support/thread_builder.hpp"
 
 #include <boost/json/array.hpp>
@@ -30,6 +31,7 @@ public:
         request.instructions = instructions;
         request.tools = &tools;
         request.messages = &sent;
+        request.adds_tools = adds_tools;
         prefix_ = bind_data(sent, parts_of(request), owner);
         return sent;
     }
@@ -54,6 +56,7 @@ public:
     data_owner owner{.provider = "main", .model = "m", .account = "a"};
     std::string instructions = "Be brief.";
     std::vector<tool_definition> tools = {{"paint", "", {}}};
+    bool adds_tools = false;
     std::vector<message> stored;
     std::vector<message> sent;
 
@@ -179,6 +182,26 @@ TEST(BoundDataOfAServerThatBindsTools, IsLeftOutWhereTheListChanged) {
     EXPECT_EQ(data_of(said.ask().at(1)), "plain");
     said.tools = {};
     EXPECT_EQ(data_of(said.ask().at(1)), "plain");
+}
+
+TEST(BoundDataOfAServerThatBindsTools, GoesBackWhereAMessageAddsATool) {
+    talk said;
+    said.owner.binds_tools = true;
+    said.adds_tools = true;
+    (void)said.ask({test::user("u1", "Hi")});
+    said.answer("a1");
+    session::prompt_record record;
+    record.tools = {"scroll"};
+    message adding = test::user("u2", "And?");
+    adding.prompt = std::make_shared<const session::prompt_record>(record);
+    said.tools.push_back({"scroll", "", {}});
+    EXPECT_EQ(data_of(said.ask({adding}).at(1)), "all");
+    said.answer("a2");
+    EXPECT_EQ(data_of(said.ask({test::user("u3", "So?")}).at(3)), "all");
+    said.tools.back().description = "Scrolls.";
+
+    EXPECT_EQ(data_of(said.ask().at(1)), "all");
+    EXPECT_EQ(data_of(said.sent.at(3)), "plain") << "it was made with another tool";
 }
 
 } // namespace

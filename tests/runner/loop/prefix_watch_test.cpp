@@ -1,9 +1,11 @@
 #include "runner/loop/prefix_watch.hpp"
 
+#include "session/conversation/prompt_record.hpp"
 #include "tests/support/thread_builder.hpp"
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,11 @@ struct asked {
     std::vector<tool_definition> tools = {{"paint", "", {}}};
     std::vector<message> messages = {test::user("u1", "Hi")};
     std::string model = "m";
+    bool adds_tools = false;
 
     request_parts parts() {
         model_request request;
+        request.adds_tools = adds_tools;
         request.parameters.model = model;
         request.instructions = instructions;
         request.tools = &tools;
@@ -116,6 +120,27 @@ TEST(PrefixWatch, ForgetsTheThreadsThatAskedFirst) {
     EXPECT_FALSE(watch.last_tip({"", "a"}));
     EXPECT_TRUE(watch.last_tip({"", "b"}));
     EXPECT_TRUE(watch.last_tip({"", "c"}));
+}
+
+TEST(PrefixWatch, ToolsThatMessagesAddAreComparedAsTools) {
+    session::prompt_record record;
+    record.tools = {"scroll"};
+    asked first = longer();
+    first.adds_tools = true;
+    first.messages[0].prompt = std::make_shared<const session::prompt_record>(record);
+    asked next = first;
+    next.tools.push_back({"zoom", "", {}});
+    record.tools = {"zoom"};
+    next.messages.push_back(test::user("u2", "And?"));
+    next.messages[2].prompt = std::make_shared<const session::prompt_record>(record);
+    asked changed = next;
+    changed.tools[1].description = "Scrolls.";
+    prefix_watch watch;
+
+    EXPECT_EQ(first.parts().listed_tools, 1U);
+    EXPECT_EQ(broken(watch, first), "");
+    EXPECT_EQ(broken(watch, next), "");
+    EXPECT_EQ(broken(watch, changed), "tools tools[1]");
 }
 
 } // namespace

@@ -103,5 +103,22 @@ TEST_F(RunTools, MayBeKeptAsTheyWere) {
     EXPECT_EQ(tools.tool_of("search"), nullptr);
 }
 
+TEST_F(RunTools, LateOnesAreOnlyForModelsThatTakeThem) {
+    agent_settings agent = allowed({});
+    agent.tool_order = {"secret", "search", "paint"};
+    agent.keeps_tool_list = true;
+    agent.late_tools = {"paint", "gone"};
+    const run_tools tools(registry, agent, {named("zoom"), named("paint")});
+
+    EXPECT_EQ(declared(tools), (std::vector<std::string>{"secret", "search"}));
+    ASSERT_EQ(tools.with_late().size(), 3U);
+    EXPECT_EQ(tools.with_late().back().name, "paint");
+    EXPECT_EQ(tools.owner_of("paint"), call_owner::external);
+
+    agent.late_tools.clear();
+    const run_tools all(registry, agent, {named("paint")});
+    EXPECT_EQ(all.with_late().size(), all.offered().size());
+}
+
 } // namespace
 } // namespace agui::runner

@@ -270,5 +270,80 @@ TEST(PromptFold, StoresKeepTheRecordAndClientsNeverSeeIt) {
         << "a client cannot set it";
 }
 
+prompt_record tools(std::vector<std::string> names) {
+    prompt_record record;
+    record.tools = std::move(names);
+    return record;
+}
+
+/// The tools that each message of a request adds.
+std::vector<std::vector<std::string>>
+added(const thread_record& thread, const history_window& window = {}) {
+    std::vector<std::vector<std::string>> all;
+    for (const message& each : model_history(thread, tip_of(thread), window)) {
+        all.push_back(each.prompt ? each.prompt->tools : std::vector<std::string>());
+    }
+    return all;
+}
+
+TEST(PromptFold, LaterToolsStayWithTheirMessages) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .assistant("a1", "", {call("c1", "paint")})
+        .add(with(answer("c1", "blue"), tools({"scroll"})));
+    EXPECT_THAT(told(thread.build()).late_tools, ElementsAre("scroll"));
+    thread.assistant("a2", "So").add(with(user("u2", "Look"), tools({"zoom"})));
+
+    EXPECT_TRUE(told(thread.build()).late_tools.empty()) << "another turn";
+    EXPECT_THAT(told(thread.build()).tools, ElementsAre("paint", "scroll", "zoom"));
+    EXPECT_THAT(
+        added(thread.build()),
+        ElementsAre(
+            ElementsAre(), ElementsAre(), ElementsAre("scroll"), ElementsAre(), ElementsAre("zoom")
+        )
+    );
+}
+
+TEST(PromptFold, AToolThatIsToldAgainIsAddedThere) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .add(with(user("u2", "Look"), tools({"scroll", "zoom"})))
+        .add(with(user("u3", "And?"), tools({"scroll"})));
+
+    EXPECT_THAT(
+        added(thread.build()),
+        ElementsAre(ElementsAre(), ElementsAre("zoom"), ElementsAre("scroll"))
+    );
+}
+
+TEST(PromptFold, TheListOfANewBeginningHoldsEarlierTools) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .add(with(user("u2", "Look"), tools({"scroll"})))
+        .add(with(user("u3", "And?"), beginning("b", "It is 3")))
+        .add(with(user("u4", "Bye"), tools({"zoom"})));
+
+    EXPECT_THAT(
+        added(thread.build()),
+        ElementsAre(ElementsAre(), ElementsAre(), ElementsAre(), ElementsAre("zoom"))
+    );
+}
+
+TEST(PromptFold, TheListAfterACutHoldsTheToolsFromBefore) {
+    test::thread_builder thread;
+    thread.add(with(user("u1", "Hi"), beginning("a", "It is 1")))
+        .assistant("a1", "Hello")
+        .add(with(user("u2", "Look"), tools({"scroll"})))
+        .assistant("a2", "I see")
+        .user("u3", "And?")
+        .assistant("a3", "So")
+        .add(with(user("u4", "Bye"), tools({"zoom"})));
+
+    EXPECT_THAT(
+        added(thread.build(), {.max_messages = 4}),
+        ElementsAre(ElementsAre(), ElementsAre(), ElementsAre("zoom"))
+    );
+}
+
 } // namespace
 } // namespace agui::session
