@@ -198,6 +198,7 @@ struct model_config {
     runner::anthropic_cache prompt_cache = runner::anthropic_cache::five_minutes;
     bool eager_input = true;
     bool tool_addition = false;
+    std::string api_version = runner::anthropic_settings().api_version;
     std::vector<std::string> betas;
     std::vector<std::string> drop; ///< For the Responses dialect, too.
     // These are for the Responses dialect; see runner::responses_settings.

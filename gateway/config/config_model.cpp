@@ -190,6 +190,10 @@ void describe_anthropic(config_table& table, model_config& model) {
     );
     table.value("eager_input", model.eager_input);
     table.value("tool_addition", model.tool_addition);
+    if (table.value("api_version", model.api_version) &&
+        !runner::is_anthropic_version(model.api_version)) {
+        table.problem("api_version", "must be a date such as \"2023-06-01\"");
+    }
     if (table.value("betas", model.betas) && !std::ranges::all_of(model.betas, is_beta_name)) {
         table.problem("betas", "must be names of letters, digits and - _ .");
     }
@@ -232,7 +236,7 @@ void refuse_keys_of_others(config_table& table, kind provider) {
         dialect_keys{
             kind::anthropic,
             {"thinking", "thinking_display", "thinking_mismatch", "prompt_cache", "eager_input",
-             "tool_addition", "betas"}
+             "tool_addition", "api_version", "betas"}
         },
         dialect_keys{kind::responses, {"reasoning_summary", "encrypted_reasoning"}},
     };
@@ -277,6 +281,7 @@ runner::anthropic_settings anthropic_settings_of(const model_config& model) {
     settings.cache = model.prompt_cache;
     settings.eager_input = model.eager_input;
     settings.tool_addition = model.tool_addition;
+    settings.api_version = model.api_version;
     settings.betas = model.betas;
     settings.drop = model.drop;
     return settings;

@@ -53,7 +53,8 @@ struct anthropic_settings {
     /// The model takes tools that are told in the middle of a conversation, and so system messages
     /// there: see model_request::adds_tools.
     bool tool_addition = false;
-    std::vector<std::string> betas; ///< Names for the header `anthropic-beta`.
+    std::string api_version = "2023-06-01"; ///< The header `anthropic-version`: a date.
+    std::vector<std::string> betas;         ///< Names for the header `anthropic-beta`.
     /// Settings that are never sent, whoever gave them: names of anthropic_setting_names.
     std::vector<std::string> drop;
     /// Is told of each setting of a request that is left out because the model would refuse it

@@ -117,7 +117,7 @@ private:
     const model_request& request_;
     const model_parameters& given_ = request_.parameters;
     const anthropic_settings& settings_;
-    const anthropic_rules rules_ = anthropic_rules_of(given_.model);
+    const anthropic_rules rules_ = anthropic_rules_of(given_.model, settings_);
     const tool_names names_{request_.tools};
     const added_tools tools_{request_};
     request_body body_{settings_.extra_body};

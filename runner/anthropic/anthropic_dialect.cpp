@@ -9,8 +9,6 @@ namespace agui::runner {
 
 namespace {
 
-constexpr const char* api_version = "2023-06-01";
-
 class anthropic_dialect final : public model_dialect {
 public:
     explicit anthropic_dialect(anthropic_settings settings) : settings_(std::move(settings)) {}
@@ -18,7 +16,7 @@ public:
     [[nodiscard]] transport_request write_request(const model_request& call) const override {
         transport_request request =
             event_stream_request("/v1/messages", write_anthropic_request(call, settings_));
-        request.headers.emplace_back("anthropic-version", api_version);
+        request.headers.emplace_back("anthropic-version", settings_.api_version);
         if (std::string betas = anthropic_betas(call, settings_); !betas.empty()) {
             request.headers.emplace_back("anthropic-beta", std::move(betas));
         }

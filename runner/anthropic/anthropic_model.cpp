@@ -11,6 +11,9 @@ namespace agui::runner {
 
 owned_model anthropic_model(anthropic_model_settings settings) {
     settings.parameters.model = settings.model;
+    if (!is_anthropic_version(settings.dialect.api_version)) {
+        throw std::invalid_argument("anthropic_model: api_version: must be a date (YYYY-MM-DD)");
+    }
     const std::vector<anthropic_refusal> refused =
         anthropic_refusals(settings.parameters, settings.dialect);
     if (!refused.empty()) {

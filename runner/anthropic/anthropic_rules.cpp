@@ -44,6 +44,9 @@ constexpr std::array refusing_models = {
     refusing_model{"claude-fable-5-1", {.forced_choice = false, .checks_thoughts = true}},
 };
 
+/// From this version of the API on, no model takes temperature, top_p or top_k.
+constexpr std::string_view version_without_sampling = "2026-10-21";
+
 /// The name as Anthropic itself writes it, without the prefix of another platform.
 std::string own_name(std::string_view model) {
     std::string name = to_lower(model);
@@ -108,11 +111,24 @@ anthropic_rules anthropic_rules_of(std::string_view model) {
     return rules;
 }
 
+anthropic_rules anthropic_rules_of(std::string_view model, const anthropic_settings& settings) {
+    anthropic_rules rules = anthropic_rules_of(model);
+    rules.sampling = rules.sampling && settings.api_version < version_without_sampling;
+    return rules;
+}
+
+bool is_anthropic_version(std::string_view text) noexcept {
+    constexpr std::string_view form = "dddd-dd-dd";
+    return std::ranges::equal(text, form, [](char c, char wanted) {
+        return wanted == '-' ? c == '-' : c >= '0' && c <= '9';
+    });
+}
+
 bool is_anthropic_stop(std::string_view text) noexcept { return !is_blank(text); }
 
 std::vector<anthropic_refusal>
 anthropic_refusals(const model_parameters& parameters, const anthropic_settings& settings) {
-    const anthropic_rules rules = anthropic_rules_of(parameters.model);
+    const anthropic_rules rules = anthropic_rules_of(parameters.model, settings);
     std::vector<anthropic_refusal> all;
     const auto refuse = [&](std::string_view setting, std::string_view what) {
         if (!drops(settings, setting)) {
@@ -121,11 +137,14 @@ anthropic_refusals(const model_parameters& parameters, const anthropic_settings&
             );
         }
     };
+    const std::string where = anthropic_rules_of(parameters.model).sampling
+                                  ? " in version " + settings.api_version + " of the API"
+                                  : "; use reasoning_effort";
     if (parameters.temperature && !rules.sampling) {
-        refuse("temperature", "any temperature; use reasoning_effort");
+        refuse("temperature", "any temperature" + where);
     }
     if (parameters.top_p && !rules.sampling) {
-        refuse("top_p", "any top_p; use reasoning_effort");
+        refuse("top_p", "any top_p" + where);
     }
     if (parameters.stop && !std::ranges::all_of(*parameters.stop, is_anthropic_stop)) {
         refuse("stop", "white space as a stop text");

@@ -26,6 +26,12 @@ struct anthropic_rules {
 /// The rules of a model; the defaults for a model that is not known. Ids of other platforms hold
 /// the same name: `anthropic/claude-opus-5.5`, `us.anthropic.claude-opus-5-5-v1:0`.
 [[nodiscard]] anthropic_rules anthropic_rules_of(std::string_view model);
+/// The rules of a model in the configured version of the API, which may be stricter.
+[[nodiscard]] anthropic_rules
+anthropic_rules_of(std::string_view model, const anthropic_settings& settings);
+
+/// True for a text of the form YYYY-MM-DD.
+[[nodiscard]] bool is_anthropic_version(std::string_view text) noexcept;
 
 /// Names of the settings that anthropic_settings::drop may hold.
 inline constexpr std::array<std::string_view, 10> anthropic_setting_names = {

@@ -69,6 +69,7 @@ TEST(Config, ReadsAModelOfTheMessagesDialect) {
     EXPECT_EQ(model.prompt_cache, runner::anthropic_cache::five_minutes);
     EXPECT_TRUE(model.eager_input);
     EXPECT_FALSE(model.tool_addition);
+    EXPECT_EQ(model.api_version, "2023-06-01");
     EXPECT_EQ(print_config(plain).find("merge_roles"), std::string::npos);
 
     const config all = load(std::string(claude) + R"(thinking = "adaptive"
@@ -77,6 +78,7 @@ thinking_mismatch = "refuse"
 prompt_cache = "1h"
 eager_input = false
 tool_addition = true
+api_version = "2026-10-21"
 betas = ["a-2026", "b"]
 drop = ["temperature"]
 temperature = 0.5
@@ -89,6 +91,7 @@ temperature = 0.5
     EXPECT_EQ(settings.cache, runner::anthropic_cache::one_hour);
     EXPECT_FALSE(settings.eager_input);
     EXPECT_TRUE(settings.tool_addition);
+    EXPECT_EQ(settings.api_version, "2026-10-21");
     EXPECT_EQ(settings.betas, (std::vector<std::string>{"a-2026", "b"}));
     EXPECT_EQ(settings.drop, std::vector<std::string>{"temperature"});
     const std::string printed = print_config(all);
@@ -207,6 +210,18 @@ TEST(Config, RefusesKeysOfAnotherDialect) {
     EXPECT_NE(
         problem_of(claude, {"models.main.drop=[\"colour\"]"})
             .find("no setting that can be dropped"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(claude, {"models.main.api_version=latest"}).find("must be a date"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(
+            claude, {"models.main.api_version=\"2026-10-21\"", "models.main.model=claude-opus-4-6",
+                     "models.main.top_p=0.5"}
+        )
+            .find("in version 2026-10-21"),
         std::string::npos
     );
     EXPECT_NE(

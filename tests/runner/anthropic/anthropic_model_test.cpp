@@ -58,6 +58,7 @@ TEST_F(AnthropicModel, GetsItsThoughtsBackInPlace) {
 TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
     anthropic_model_settings settings;
     settings.dialect.betas = {"a-1", "b-2"};
+    settings.dialect.api_version = "2026-10-21";
     (void)chat(answering({done}, settings), {user("Hi")});
 
     EXPECT_EQ(requests.at(0).target, "/v1/messages");
@@ -65,7 +66,7 @@ TEST_F(AnthropicModel, IsAskedWithTheHeadersOfTheDialect) {
     EXPECT_THAT(
         requests.at(0).headers,
         ::testing::ElementsAre(
-            header{"Accept", "text/event-stream"}, header{"anthropic-version", "2023-06-01"},
+            header{"Accept", "text/event-stream"}, header{"anthropic-version", "2026-10-21"},
             header{"anthropic-beta", "a-1,b-2,thinking-binding-controls-2026-08-01"}
         )
     );

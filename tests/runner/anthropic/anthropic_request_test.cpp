@@ -642,6 +642,20 @@ TEST_F(AnthropicRequest, LeavesOutWhatTheModelRefuses) {
     EXPECT_EQ(member("tool_choice"), R"({"type":"tool","name":"f"})");
 }
 
+TEST_F(AnthropicRequest, LeavesOutWhatTheVersionRefuses) {
+    request.parameters.model = "claude-opus-4-6";
+    request.parameters.temperature = 0.5;
+    request.parameters.top_p = 0.5;
+    settings.api_version = "2026-10-21";
+    const std::string body = write();
+
+    EXPECT_EQ(body.find("temperature"), std::string::npos);
+    EXPECT_EQ(body.find("top_p"), std::string::npos);
+    EXPECT_EQ(
+        left_out, (std::vector<std::string>{"claude-opus-4-6 temperature", "claude-opus-4-6 top_p"})
+    );
+}
+
 TEST_F(AnthropicRequest, AsksTheServerToLeaveOutThoughtsWhoseConversationChanged) {
     settings.mismatch = anthropic_mismatch::model_default;
     const std::string dropping =

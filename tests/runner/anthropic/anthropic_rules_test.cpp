@@ -103,5 +103,35 @@ TEST(AnthropicRules, AllowWhatForcesNoCall) {
     EXPECT_EQ(refused(parameters), std::vector<std::string>());
 }
 
+TEST(AnthropicRules, NoModelTakesSamplingInALaterVersion) {
+    model_parameters parameters;
+    parameters.model = "claude-opus-4-6";
+    parameters.temperature = 0.5;
+    parameters.top_p = 0.5;
+    anthropic_settings settings;
+    settings.extra_body = {{"top_k", 3}};
+    EXPECT_EQ(refused(parameters, settings), std::vector<std::string>());
+    settings.api_version = "2026-10-20";
+    EXPECT_EQ(refused(parameters, settings), std::vector<std::string>());
+    settings.api_version = "2026-10-21";
+    EXPECT_EQ(
+        refused(parameters, settings),
+        (std::vector<std::string>{"temperature", "top_p", "extra_body"})
+    );
+    EXPECT_NE(
+        anthropic_refusals(parameters, settings).front().why.find("version 2026-10-21"),
+        std::string::npos
+    );
+    settings.api_version = "2027-01-01";
+    EXPECT_FALSE(anthropic_rules_of("qwen3", settings).sampling);
+}
+
+TEST(AnthropicRules, AVersionIsADate) {
+    EXPECT_TRUE(is_anthropic_version("2023-06-01"));
+    for (const std::string text : {"", "2023-6-1", "2023-06-01 ", "2023/06/01", "latest"}) {
+        EXPECT_FALSE(is_anthropic_version(text)) << text;
+    }
+}
+
 } // namespace
 } // namespace agui::runner
