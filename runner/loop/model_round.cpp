@@ -354,7 +354,7 @@ void model_round::on_failure(std::size_t index, model_failure error) {
     log_failure(index, failed);
     call_.failed(failed);
     refused_ = turn_->empty() && is_refusal(failed);
-    if (run_.services.prefixes != nullptr && failed.what == model_failure::kind::rejected) {
+    if (run_.services.prefixes != nullptr && refused_) {
         run_.services.prefixes->refused(run_.request.key);
     }
     if (failed.what != model_failure::kind::cancelled) {

@@ -68,7 +68,8 @@ public:
     /// knows break_causes::refused.
     [[nodiscard]] std::optional<prefix_break>
     add(const session::thread_key& thread, request_parts now, break_causes causes);
-    /// The request kept last was refused, so that the one before it counts again.
+    /// The request kept last was refused for its content, which later requests leave out. The one
+    /// before it counts again.
     void refused(const session::thread_key& thread);
 
 private:

@@ -1,3 +1,4 @@
+#include "runner/loop/prefix_watch.hpp"
 #include "session/history/turn_failure.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
@@ -131,6 +132,21 @@ TEST_F(Fallback, ARunThatWasStoppedOrHasSucceededLeavesNone) {
     play();
     EXPECT_EQ(sink.end.reason, stop_reason::max_output_tokens);
     EXPECT_TRUE(note_of(stored()).id.empty());
+}
+
+TEST_F(AgentLoop, OnlyARefusedContentLetsTheRequestBeforeCountAgain) {
+    for (const int status : {400, 401, 404, 413}) {
+        SCOPED_TRACE(status);
+        prefix_watch watch;
+        prefixes = &watch;
+        model.turns = {refuses(status)};
+        sink.commits.clear();
+
+        play();
+
+        const bool is_forgotten = !watch.last_tip(request.key);
+        EXPECT_EQ(is_forgotten, status == 400 || status == 413);
+    }
 }
 
 TEST_F(Fallback, TheLastModelsRefusalIsNoted) {

@@ -225,7 +225,8 @@ protected:
     }
 
     void play() {
-        const loop_services services{model, tools, ids, time, log, max_result_bytes};
+        loop_services services{model, tools, ids, time, log, max_result_bytes};
+        services.prefixes = prefixes;
         run(run_agent(request, services, sink, stop));
     }
 
@@ -257,6 +258,7 @@ protected:
     std::shared_ptr<session::thread_record> given = std::make_shared<session::thread_record>();
     run_request request;
     std::size_t max_result_bytes = 1000;
+    prefix_watch* prefixes = nullptr;
 };
 
 } // namespace agui::runner
