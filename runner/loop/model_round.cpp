@@ -120,6 +120,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     }
     int repeats = 0;
     std::optional<patience> asked; // By the last model that did.
+    refusal_.reset();
     const end_of_call ended{call_};
     set_order();
     for (std::size_t place = 0;;) {
@@ -167,7 +168,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             continue;
         }
         if (repeats++ == most_repeats || !asked) {
-            co_return reason_of(*failed_);
+            co_return give_up();
         }
         pass_failpoint("loop.wait_for_model");
         const auto waited = co_await run_.stop.run(wait_for(asked->time));
@@ -354,12 +355,26 @@ void model_round::on_failure(std::size_t index, model_failure error) {
     log_failure(index, failed);
     call_.failed(failed);
     refused_ = turn_->empty() && is_refusal(failed);
+    if (refused_) {
+        refusal_ = std::make_unique<model_failure>(failed);
+    } else if (call_.is_ready() || !is_outage(failed)) {
+        refusal_.reset(); // This model might have taken it.
+    }
     if (run_.services.prefixes != nullptr && refused_) {
         run_.services.prefixes->refused(run_.request.key);
     }
     if (failed.what != model_failure::kind::cancelled) {
         keep_attempt(index, failed);
     }
+}
+
+// Nobody expected more of a model whose circuit is open, so its outage does not hide a refusal.
+stop_reason model_round::give_up() {
+    if (refusal_) {
+        failed_ = std::move(refusal_);
+        refused_ = true;
+    }
+    return reason_of(*failed_);
 }
 
 void model_round::log_failure(std::size_t index, const model_failure& failed) {

@@ -46,7 +46,8 @@ public:
     /// Tokens of all answers of this run.
     [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
     /// True if the last model asked refused the content of the request: at once (refusal.hpp), or
-    /// while it answered (finish_reason::refusal).
+    /// while it answered (finish_reason::refusal). Outages of models with an open circuit, which
+    /// are asked after it, do not count.
     [[nodiscard]] bool refused() const noexcept { return refused_; }
     /// True if the last answer is a pause (finish_reason::pause).
     [[nodiscard]] bool paused() const noexcept { return paused_; }
@@ -78,6 +79,7 @@ private:
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
     void on_failure(std::size_t index, model_failure error);
+    [[nodiscard]] stop_reason give_up();
     void keep_attempt(std::size_t index, const model_failure& failed);
     void log_failure(std::size_t index, const model_failure& failed);
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
@@ -98,6 +100,9 @@ private:
     std::uint64_t answer_tokens_ = 0;  ///< Tokens of the last answer, including carried ones.
     std::uint64_t carried_tokens_ = 0; ///< Tokens of answers that were not stored.
     std::unique_ptr<model_failure> failed_;
+    /// The last failure of this question but outages of models with an open circuit, if it is a
+    /// refusal of the content; otherwise null.
+    std::unique_ptr<model_failure> refusal_;
     bool refused_ = false;
     bool paused_ = false;
     std::size_t preferred_ = 0;      ///< Index among the run's models; 0 is the agent's first.

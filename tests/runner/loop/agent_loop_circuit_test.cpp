@@ -1,3 +1,4 @@
+#include "session/history/turn_failure.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <chrono>
@@ -133,6 +134,38 @@ TEST_F(Circuit, EachRepetitionOfACallCounts) {
 
     EXPECT_EQ(model.histories.size(), 3U) << "an open circuit ends no repetition";
     EXPECT_EQ(model.own_circuit->now().now, state::open);
+}
+
+scripted_turn refuses_the_content() {
+    return {[](model_sink&) -> model_outcome {
+        return model_failure{kind::rejected, 400, "why"};
+    }};
+}
+
+TEST_F(Circuit, AnOpenModelsOutageDoesNotHideARefusalOfTheContent) {
+    open(model.own_circuit);
+    second.turns = {refuses_the_content()};
+    model.turns = {fails(kind::unavailable)};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::model_rejected);
+    EXPECT_EQ(sink.end.about.status, 400);
+    EXPECT_TRUE(session::is_refusal_note(stored().nodes.back().message));
+    EXPECT_EQ(sink.attempts.size(), 2U);
+}
+
+TEST_F(Circuit, AnyOtherFailureOfAnotherModelLeavesTheRefusalOpen) {
+    open(model.own_circuit);
+    second.turns = {refuses_the_content()};
+    model.turns = {{[](model_sink&) -> model_outcome {
+        return model_failure{kind::unavailable, 429, "busy"};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::model_unavailable);
+    EXPECT_FALSE(session::is_refusal_note(stored().nodes.back().message)) << "it might take it";
 }
 
 } // namespace
