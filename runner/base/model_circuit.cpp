@@ -48,6 +48,12 @@ void model_circuit::call::forget() noexcept {
     }
 }
 
+void model_circuit::call::begun() {
+    if (circuit_ != nullptr && (is_probe_ || !is_ready_)) {
+        circuit_->on_begin(*this);
+    }
+}
+
 void model_circuit::call::answered() {
     if (const auto circuit = std::exchange(circuit_, nullptr)) {
         circuit->on_answer(*this);
@@ -101,6 +107,22 @@ bool model_circuit::enter(call& made) {
 model_circuit::status model_circuit::now() const {
     const std::lock_guard lock(mutex_);
     return {state_, failures_.size()};
+}
+
+// A long answer must not keep other calls from a model that works. The call goes on as one of the
+// new era.
+void model_circuit::on_begin(call& made) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (made.era_ != era_ || state_ == state::closed) {
+            return;
+        }
+        failures_.clear();
+        turn_to(state::closed);
+        made.era_ = era_;
+        made.is_probe_ = false;
+    }
+    report(state::closed);
 }
 
 void model_circuit::on_answer(const call& made) {

@@ -23,7 +23,7 @@ namespace agui::runner {
 /// Remembers whether a model answers, so that a run with several models asks a dead one last. It
 /// refuses no call. It opens after as many outages in a row as its settings say; after a pause, one
 /// call is its probe. The first answer to a call that began while it was open or half-open closes
-/// it. Each change is one log line. Safe to use from any thread.
+/// it, as soon as the answer begins. Each change is one log line. Safe to use from any thread.
 class model_circuit {
 public:
     struct settings {
@@ -49,6 +49,8 @@ public:
 
         /// False if another model should be asked before this one.
         [[nodiscard]] bool is_ready() const noexcept { return is_ready_; }
+        /// A good answer has begun. It may still break off: then failed() counts one outage.
+        void begun();
         void answered();
         void failed(const model_failure& failure);
 
@@ -73,6 +75,7 @@ public:
 
 private:
     [[nodiscard]] bool enter(call& made);
+    void on_begin(call& made);
     void on_answer(const call& made);
     void on_outage(const call& made);
     void on_nothing(const call& made) noexcept;

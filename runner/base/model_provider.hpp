@@ -95,6 +95,9 @@ struct model_request {
 class model_sink {
 public:
     virtual ~model_sink() = default;
+    /// The server has accepted the request and begun a good answer. Called at most once, possibly
+    /// after the first deltas; some providers never call it.
+    virtual void on_begin() {}
     virtual void on_text(std::string_view delta) = 0;
     virtual void on_reasoning(std::string_view delta) = 0;
     /// A new call. `call` counts from 0 in this answer; `id` is empty if the server sent none.

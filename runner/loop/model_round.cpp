@@ -332,6 +332,7 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
         provider(index).name(), parameters(index).model
     );
+    turn_->set_on_begin([this] { call_.begun(); });
     turn_->set_binding(provider(index).account(), std::move(prefix));
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());

@@ -39,6 +39,11 @@ public:
     );
 
     // model_sink
+    void on_begin() override {
+        if (on_begin_) {
+            on_begin_();
+        }
+    }
     void on_text(std::string_view delta) override;
     void on_reasoning(std::string_view delta) override;
     void on_call(std::size_t index, std::string_view id, std::string_view name) override;
@@ -63,6 +68,8 @@ public:
         written_ = std::make_shared<const session::content>(std::move(text));
     }
 
+    /// Is called when the server has begun to answer.
+    void set_on_begin(std::function<void()> call) { on_begin_ = std::move(call); }
     /// The account that is asked, and the beginning of the request (turn_origin).
     void set_binding(std::string_view account, std::string prefix) {
         origin_.account = account;
@@ -106,6 +113,7 @@ private:
     run_sink& out_;
     id_source& ids_;
     call_naming name_call_;
+    std::function<void()> on_begin_;
     std::string message_id_;
     std::string text_;
     /// Set by set_written(); null if the model wrote text_.

@@ -22,6 +22,7 @@ public:
     explicit reply_reader(model_turn& turn) noexcept : turn_(turn) {}
 
     // model_sink
+    void on_begin() override { turn_.on_begin(); }
     void on_text(std::string_view delta) override;
     void on_reasoning(std::string_view delta) override { turn_.on_reasoning(delta); }
     void on_call(std::size_t index, std::string_view id, std::string_view name) override {

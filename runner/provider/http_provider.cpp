@@ -246,6 +246,7 @@ asio::awaitable<body_end> model_server::read_events(
     transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
 ) {
     response.wait_first(settings_.first_content);
+    bool answers = false;
     while (!decoder.ending()) {
         if (!sink.has_room()) {
             // The server's bytes wait in the socket meanwhile. The idle time counts only during a
@@ -268,6 +269,10 @@ asio::awaitable<body_end> model_server::read_events(
         }
         if (decoder.large() > 0) {
             co_await read_large(decoder, sink);
+        }
+        if (!answers && !decoder.failed() && (decoder.chunks() > 0 || decoder.begun())) {
+            answers = true;
+            sink.on_begin();
         }
         if (!more || decoder.failed()) {
             co_return body_end();

@@ -95,6 +95,45 @@ TEST_F(ModelCircuit, OneCallIsTheProbeAfterThePause) {
     EXPECT_EQ(log.lines().back(), "info a model's circuit changed model=main circuit=closed");
 }
 
+TEST_F(ModelCircuit, AProbeEndsWhereItsAnswerBegins) {
+    fail(3);
+    time.advance(30s);
+    model_circuit::call probe = begin();
+
+    probe.begun();
+
+    EXPECT_EQ(circuit->now().now, state::closed);
+    EXPECT_TRUE(begin().is_ready());
+    EXPECT_EQ(log.lines().back(), "info a model's circuit changed model=main circuit=closed");
+    probe.failed(outage);
+    EXPECT_EQ(circuit->now().failures, 1U) << "the answer broke off";
+}
+
+TEST_F(ModelCircuit, OnlyAWholeAnswerBeginsTheCountAnew) {
+    fail(2);
+    model_circuit::call breaks_off = begin();
+    breaks_off.begun();
+    EXPECT_EQ(circuit->now().failures, 2U);
+    breaks_off.failed(outage);
+
+    EXPECT_EQ(circuit->now().now, state::open);
+}
+
+TEST_F(ModelCircuit, ABeginOfAnEarlierEraSaysNothing) {
+    model_circuit::call early = begin();
+    fail(3);
+    early.begun();
+    EXPECT_EQ(circuit->now().now, state::open);
+    time.advance(30s);
+    model_circuit::call probe = begin();
+    probe.answered();
+    fail(3);
+
+    probe.begun();
+
+    EXPECT_EQ(circuit->now().now, state::open);
+}
+
 TEST_F(ModelCircuit, AProbeThatFailsOpensItAgain) {
     fail(3);
     time.advance(30s);

@@ -102,6 +102,23 @@ TEST_F(Circuit, ARunIsTheProbeAfterThePause) {
     EXPECT_EQ(model.own_circuit->now().now, state::closed);
 }
 
+TEST_F(Circuit, AProbeEndsWhereItsAnswerBegins) {
+    open(model.own_circuit);
+    time.advance(std::chrono::seconds(30));
+    state then = state::off;
+    model.turns = {{[&](model_sink& out) -> model_outcome {
+        out.on_begin();
+        then = model.own_circuit->now().now;
+        out.on_text("Half");
+        return model_failure{kind::lost, 200, "cut"};
+    }}};
+
+    play();
+
+    EXPECT_EQ(then, state::closed);
+    EXPECT_EQ(model.own_circuit->now().failures, 1U);
+}
+
 TEST_F(Circuit, ARequestThatIsRefusedIsNoFailure) {
     for (int i = 0; i < 2; ++i) {
         model.turns = {fails(kind::rejected)};

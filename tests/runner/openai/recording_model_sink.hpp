@@ -14,6 +14,7 @@ namespace agui::test {
 /// same however the bytes were cut.
 class recording_model_sink : public runner::model_sink {
 public:
+    void on_begin() override { ++begins; }
     void on_text(std::string_view delta) override { add("text ", delta); }
     void on_reasoning(std::string_view delta) override { add("reasoning ", delta); }
     void on_call(std::size_t call, std::string_view id, std::string_view name) override {
@@ -32,6 +33,7 @@ public:
     }
 
     std::vector<std::string> lines;
+    int begins = 0;
     /// An empty delta came, or something for a call that had ended.
     bool contract_broken = false;
 

@@ -115,6 +115,17 @@ TEST_F(HttpProvider, AsksAndPassesTheAnswerOn) {
     EXPECT_EQ(requests[0].body, write_openai_request(request(), dialect));
 }
 
+TEST_F(HttpProvider, TellsOnceThatAGoodAnswerBegins) {
+    ASSERT_TRUE(ask(answering(text_frame + text_frame + stop_frame + done_frame)));
+    EXPECT_EQ(sink.begins, 1);
+
+    sink.begins = 0;
+    (void)ask(answering(text_frame, 503));
+    (void)ask(answering(": wait\n\n"));
+    (void)ask(answering("data: {\"error\":{\"message\":\"overloaded\"}}\n\n"));
+    EXPECT_EQ(sink.begins, 0);
+}
+
 TEST_F(HttpProvider, SortsStatusesIntoFailures) {
     const std::vector<std::pair<int, failure_kind>> expected = {
         {400, failure_kind::rejected},    {401, failure_kind::rejected},
