@@ -70,24 +70,41 @@ std::optional<turn_block> block_from_json(const json::value& value) {
     return std::nullopt;
 }
 
-} // namespace
-
-turn_origin without_thoughts(turn_origin value) {
-    json::object names;
+// Everything but the blocks, and of the data only texts.
+turn_origin without_blocks(const turn_origin& value) {
+    turn_origin made;
+    made.provider = value.provider;
+    made.model = value.model;
     for (const auto& [name, held] : value.data) {
         if (held.is_string()) {
-            names.emplace(name, held);
+            made.data.emplace(name, held);
         }
     }
-    value.data = std::move(names);
-    return value;
+    made.account = value.account;
+    made.prefix = value.prefix;
+    made.tokens = value.tokens;
+    made.end = value.end;
+    return made;
 }
 
-turn_origin without_bound_data(turn_origin value) {
-    for (turn_block& each : value.blocks) {
-        each.data = nullptr;
+} // namespace
+
+turn_origin without_thoughts(const turn_origin& value) {
+    turn_origin made = without_blocks(value);
+    made.blocks = value.blocks;
+    return made;
+}
+
+turn_origin without_bound_data(const turn_origin& value) {
+    turn_origin made = without_blocks(value);
+    made.blocks.reserve(value.blocks.size());
+    for (const turn_block& each : value.blocks) {
+        turn_block& block = made.blocks.emplace_back();
+        block.what = each.what;
+        block.id = each.id;
+        block.bytes = each.bytes;
     }
-    return without_thoughts(std::move(value));
+    return made;
 }
 
 json::object to_json(const turn_origin& value) {

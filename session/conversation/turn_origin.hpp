@@ -47,13 +47,15 @@ struct turn_origin {
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
 };
 
+// Data that is left out may be large, so these copy only what they keep.
+
 /// The origin without data that may repeat the reasoning of the turn: of `data` only texts are
 /// kept, which are names. Signatures of calls stay.
-[[nodiscard]] turn_origin without_thoughts(turn_origin value);
+[[nodiscard]] turn_origin without_thoughts(const turn_origin& value);
 
 /// The origin without data that is bound to its place in the conversation: of `data` only texts are
 /// kept, which are names, and no data of calls.
-[[nodiscard]] turn_origin without_bound_data(turn_origin value);
+[[nodiscard]] turn_origin without_bound_data(const turn_origin& value);
 
 /// The form in which it is stored with the message.
 [[nodiscard]] boost::json::object to_json(const turn_origin& value);
