@@ -40,7 +40,7 @@ numbered_frame read_frame(std::string_view text) {
     return read;
 }
 
-asio::awaitable<std::vector<numbered_frame>> read_stream(gateway::chat_stream_request what) {
+asio::awaitable<std::vector<numbered_frame>> read_frames(gateway::chat_stream_request what) {
     constexpr std::string_view frame_end = "\n\n";
     gateway::chat_stream stream(what);
     stream.open(co_await asio::this_coro::executor);
@@ -106,14 +106,14 @@ asio::awaitable<read_run_frames> read_frames(
     if (add_up(out.incremental) != out.full.back().at("messages")) {
         out.problems.emplace_back("the incremental frames do not add up to the last full one");
     }
-    const std::vector<numbered_frame> whole = co_await read_stream(what);
+    const std::vector<numbered_frame> whole = co_await read_frames(what);
     for (std::size_t known = 0; known <= whole.size(); ++known) {
         what.after = known == 0 ? 0 : whole[known - 1].id;
         if (known > 0 && what.after == 0) {
             break; // The end of a run that could not be stored.
         }
         std::vector<json::object> rest;
-        for (numbered_frame& one : co_await read_stream(what)) {
+        for (numbered_frame& one : co_await read_frames(what)) {
             rest.push_back(std::move(one.frame));
         }
         const auto tail = out.incremental.begin() + static_cast<std::ptrdiff_t>(known);
@@ -125,7 +125,7 @@ asio::awaitable<read_run_frames> read_frames(
     }
     what.after = 0;
     what.mode = chat_mode::full;
-    const std::vector<numbered_frame> last = co_await read_stream(what);
+    const std::vector<numbered_frame> last = co_await read_frames(what);
     if (last.size() != 1 || last.front().frame != out.full.back()) {
         out.problems.emplace_back("a reader in full mode does not get the last full frame alone");
     }

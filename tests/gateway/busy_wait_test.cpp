@@ -27,7 +27,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-enum class store_kind { memory, sqlite };
+enum class waiting_store { memory, sqlite };
 
 #ifdef AGUI_FAILPOINTS
 
@@ -57,12 +57,12 @@ private:
 
 #endif
 
-class BusyWait : public server_test, public ::testing::WithParamInterface<store_kind> {
+class BusyWait : public server_test, public ::testing::WithParamInterface<waiting_store> {
 protected:
     BusyWait() {
         answer = say_and_stall("Hello");
         settings.server.threads = 2;
-        if (GetParam() == store_kind::sqlite) {
+        if (GetParam() == waiting_store::sqlite) {
             use_sqlite();
         }
     }
@@ -395,8 +395,8 @@ TEST_P(BusyWait, AStopOfTheThreadStopsTheMessageThatWaitsToo) {
 #endif
 
 INSTANTIATE_TEST_SUITE_P(
-    Stores, BusyWait, ::testing::Values(store_kind::memory, store_kind::sqlite),
-    [](const auto& of) { return of.param == store_kind::memory ? "Memory" : "Sqlite"; }
+    Stores, BusyWait, ::testing::Values(waiting_store::memory, waiting_store::sqlite),
+    [](const auto& of) { return of.param == waiting_store::memory ? "Memory" : "Sqlite"; }
 );
 
 } // namespace

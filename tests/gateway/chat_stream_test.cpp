@@ -84,7 +84,7 @@ std::string read_again(std::string_view query, std::string_view run = "m") {
     return get("/agui/threads/s/runs/" + std::string(run) + "/events" + std::string(query));
 }
 
-const std::string hello = R"({"sessionId":"s","messageId":"m","message":"hello"})";
+const std::string hello_body = R"({"sessionId":"s","messageId":"m","message":"hello"})";
 
 class ChatStream : public server_test, public ::testing::WithParamInterface<store_kind> {
 protected:
@@ -136,9 +136,9 @@ TEST_P(ChatStream, IdsThatAreNotGivenAreMade) {
 
 TEST_P(ChatStream, TheSameBodyReplaysAndAnotherIsRefused) {
     start();
-    const raw_reply first = ask(chat(hello));
+    const raw_reply first = ask(chat(hello_body));
 
-    EXPECT_EQ(ask(chat(hello)).body, first.body);
+    EXPECT_EQ(ask(chat(hello_body)).body, first.body);
     const std::vector<chat_frame> full = frames_of(
         ask(chat(R"({"messageId":"m","sessionId":"s","message":"hello","responseMode":"full"})"))
             .body
@@ -200,7 +200,7 @@ TEST_P(ChatStream, AKeyFindsTheSessionThatWasMadeForIt) {
 
 TEST_P(ChatStream, IsReadAgainFromAnyFrameOn) {
     start();
-    const raw_reply whole = ask(chat(hello));
+    const raw_reply whole = ask(chat(hello_body));
     const std::vector<chat_frame> frames = frames_of(whole.body);
     ASSERT_EQ(frames.size(), 5U);
 
@@ -229,11 +229,11 @@ TEST_P(ChatStream, IsReadAgainFromAnyFrameOn) {
 
 TEST_P(StoredChatStream, TheSameFramesAfterARestart) {
     start();
-    const std::string whole = ask(chat(hello)).body;
+    const std::string whole = ask(chat(hello_body)).body;
     restart();
 
     EXPECT_EQ(ask(read_again("?form=chat-stream")).body, whole);
-    EXPECT_EQ(ask(chat(hello)).body, whole);
+    EXPECT_EQ(ask(chat(hello_body)).body, whole);
     const std::vector<chat_frame> frames = frames_of(whole);
     EXPECT_THAT(whole, EndsWith(ask(read_again("?form=chat-stream&after=" + frames[1].id)).body));
 }
@@ -241,7 +241,7 @@ TEST_P(StoredChatStream, TheSameFramesAfterARestart) {
 TEST_P(StoredChatStream, AfterItsPeriodTheFramesAddUpToTheSame) {
     settings.session.replay = std::chrono::seconds(0);
     start();
-    const std::vector<chat_frame> frames = frames_of(ask(chat(hello)).body);
+    const std::vector<chat_frame> frames = frames_of(ask(chat(hello_body)).body);
     const std::vector<chat_frame> fewer = frames_of(ask(read_again("?form=chat-stream")).body);
 
     ASSERT_EQ(fewer.size() + 1, frames.size());
@@ -312,8 +312,8 @@ TEST_P(ChatStream, AnAgentHasItsOwnPath) {
     settings.agents.back().id = "other";
     start();
 
-    EXPECT_THAT(ask(post("/chat/agents/other/stream", hello)).body, HasSubstr("finished"));
-    EXPECT_EQ(ask(post("/chat/agents/none/stream", hello)).status, 404);
+    EXPECT_THAT(ask(post("/chat/agents/other/stream", hello_body)).body, HasSubstr("finished"));
+    EXPECT_EQ(ask(post("/chat/agents/none/stream", hello_body)).status, 404);
 }
 
 TEST_P(ChatStream, AModelThatCannotBeChosenIsRefused) {
@@ -334,10 +334,10 @@ TEST_P(ChatStream, TheRulesOfAccessApply) {
     settings.auth->token.value = "secret";
     start();
 
-    EXPECT_EQ(ask(chat(hello)).status, 401);
-    EXPECT_EQ(ask(chat(hello, "Authorization: Bearer secret\r\n")).status, 200);
+    EXPECT_EQ(ask(chat(hello_body)).status, 401);
+    EXPECT_EQ(ask(chat(hello_body, "Authorization: Bearer secret\r\n")).status, 200);
     EXPECT_EQ(
-        error_of(ask(chat(hello, "Authorization: Bearer secret\r\nX-On-Disconnect: no\r\n"))),
+        error_of(ask(chat(hello_body, "Authorization: Bearer secret\r\nX-On-Disconnect: no\r\n"))),
         "422 invalid_input"
     );
     EXPECT_EQ(ask(get("/chat/stream", "Authorization: Bearer secret\r\n")).status, 405);
@@ -378,7 +378,7 @@ TEST_P(ChatStream, WithoutCapacityItIsRefused) {
     answer = say_and_stall("Hello");
     start();
     raw_client first(port());
-    first.send(chat(hello));
+    first.send(chat(hello_body));
     EXPECT_THAT(first.read_until("Hello"), HasSubstr("200"));
 
     const raw_reply refused = ask(chat(R"({"sessionId":"other","message":"hello"})"));

@@ -93,13 +93,13 @@ private:
     std::vector<json::array> requests_;
 };
 
-const std::string hello = R"([{"id":"m1","role":"user","content":"hello"}])";
+const std::string hello_messages = R"([{"id":"m1","role":"user","content":"hello"}])";
 const std::string again = R"([{"id":"m2","role":"user","content":"again"}])";
 
 TEST_F(Context, LeadsTheUsersMessageAndIsNotStored) {
     start();
 
-    ASSERT_THAT(say_with("r", weather, hello).body, HasSubstr("RUN_FINISHED"));
+    ASSERT_THAT(say_with("r", weather, hello_messages).body, HasSubstr("RUN_FINISHED"));
 
     ASSERT_EQ(asked().size(), 1U);
     EXPECT_THAT(
@@ -114,7 +114,7 @@ TEST_F(Context, LeadsTheUsersMessageAndIsNotStored) {
 
 TEST_F(Context, StaysInTheMessageWithWhichItCame) {
     start();
-    ASSERT_EQ(say_with("r1", weather, hello).status, 200);
+    ASSERT_EQ(say_with("r1", weather, hello_messages).status, 200);
     ASSERT_EQ(say_with("r2", place, again).status, 200);
 
     const auto users = asked_as("user");
@@ -126,7 +126,7 @@ TEST_F(Context, StaysInTheMessageWithWhichItCame) {
 
 TEST_F(Context, IsNotToldAgainWhileItIsTheSame) {
     start();
-    ASSERT_EQ(say_with("r1", weather, hello).status, 200);
+    ASSERT_EQ(say_with("r1", weather, hello_messages).status, 200);
     ASSERT_EQ(say_with("r2", weather, again).status, 200);
 
     EXPECT_EQ(asked_as("user").at(1), "again");
@@ -149,7 +149,7 @@ TEST_F(Context, MayBeSystemText) {
     settings.agents.at(0).instructions = "Be brief.";
     start();
 
-    ASSERT_EQ(say_with("r", weather, hello).status, 200);
+    ASSERT_EQ(say_with("r", weather, hello_messages).status, 200);
 
     ASSERT_EQ(asked_as("system").size(), 1U);
     EXPECT_THAT(
@@ -163,7 +163,7 @@ TEST_F(Context, MayBeOff) {
     settings.agents.at(0).context = gateway::context_place::off;
     start();
 
-    ASSERT_EQ(say_with("r", weather, hello).status, 200);
+    ASSERT_EQ(say_with("r", weather, hello_messages).status, 200);
 
     ASSERT_EQ(asked().size(), 1U);
     EXPECT_EQ(asked_as("user"), std::vector<std::string>{"hello"});
@@ -175,7 +175,7 @@ TEST_F(Context, IsFollowedByTheStateIfTheAgentIsGivenIt) {
     settings.agents.at(0).state = gateway::context_place::user;
     start();
 
-    ASSERT_EQ(say_with("r", weather, hello, colours).status, 200);
+    ASSERT_EQ(say_with("r", weather, hello_messages, colours).status, 200);
 
     EXPECT_THAT(
         asked_as("user").at(0),
@@ -193,7 +193,7 @@ TEST_F(Context, IsFollowedByTheStateIfTheAgentIsGivenIt) {
 TEST_F(Context, TheStateIsOffByDefault) {
     start();
 
-    ASSERT_EQ(say_with("r", "[]", hello, colours).status, 200);
+    ASSERT_EQ(say_with("r", "[]", hello_messages, colours).status, 200);
 
     EXPECT_EQ(asked_as("user"), std::vector<std::string>{"hello"});
 }
@@ -202,7 +202,7 @@ TEST_F(Context, TheStateMayBeSystemText) {
     settings.agents.at(0).state = gateway::context_place::system;
     start();
 
-    ASSERT_EQ(say_with("r", weather, hello, colours).status, 200);
+    ASSERT_EQ(say_with("r", weather, hello_messages, colours).status, 200);
 
     ASSERT_EQ(asked_as("system").size(), 1U);
     EXPECT_THAT(asked_as("system")[0], AllOf(StartsWith("<state"), HasSubstr("blue")));
@@ -213,7 +213,7 @@ TEST_F(Context, AStoredStateThatWasToldIsNotToldAgain) {
     use_sqlite();
     settings.agents.at(0).state = gateway::context_place::user;
     start();
-    ASSERT_EQ(say_with("r1", "[]", hello, colours).status, 200);
+    ASSERT_EQ(say_with("r1", "[]", hello_messages, colours).status, 200);
     start_again();
 
     ASSERT_EQ(say_with("r2", {}, again, R"(,"state":{})").status, 200);
@@ -231,7 +231,7 @@ protected:
 
     /// The user speaks, with `context`, and the model calls.
     void begin_turn() {
-        const raw_reply reply = say_with("r1", weather, hello, tools_);
+        const raw_reply reply = say_with("r1", weather, hello_messages, tools_);
         ASSERT_THAT(reply.body, HasSubstr("TOOL_CALL_END"));
         answer = say("Done");
     }
@@ -310,7 +310,7 @@ TEST_F(ContextOfATurn, StaysWhereTheTurnIsAskedForAgain) {
     start();
     begin_turn();
 
-    ASSERT_EQ(say_with("r2", {}, hello).status, 200);
+    ASSERT_EQ(say_with("r2", {}, hello_messages).status, 200);
 
     EXPECT_THAT(asked_as("user").at(0), HasSubstr("rain"));
 }

@@ -87,9 +87,6 @@ class CutOffReader : public DetachedRuns {
 protected:
     CutOffReader() { settings.server.detached = std::chrono::seconds(1); }
 
-    /// Size of a receive buffer, so small that unread bytes stay in the server.
-    static constexpr int small_window = 4096;
-
     /// A run whose readers must take that many pieces of that size, one a millisecond.
     void speak(int pieces, std::size_t bytes) {
         answer = say_and_stall(std::string(bytes, 'x'));

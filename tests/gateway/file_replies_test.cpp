@@ -11,8 +11,6 @@ namespace {
 
 // More bytes than the kernel buffers on both sides of a connection.
 constexpr std::size_t large = 4U << 20U;
-constexpr int small_window = 4096;
-
 /// A server that serves a folder with two files.
 class FileReplies : public server_test {
 protected:

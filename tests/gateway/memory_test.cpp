@@ -23,8 +23,6 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr int small_window = 4096;
-
 class Memory : public memory_test {
 protected:
     Memory() : memory_test(16 * mib) {}

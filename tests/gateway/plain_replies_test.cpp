@@ -13,8 +13,6 @@ using std::chrono::milliseconds;
 
 // More bytes than the kernel buffers on both sides of a connection.
 constexpr std::size_t large = 4U << 20U;
-constexpr int small_window = 4096;
-
 /// Readers of a large reply that is not a stream.
 class PlainReplies : public server_test {
 protected:

@@ -81,7 +81,7 @@ private:
     std::vector<std::string> asked_;
 };
 
-const std::string hello = R"({"id":"m1","role":"user","content":"hello"})";
+const std::string hello_message = R"({"id":"m1","role":"user","content":"hello"})";
 
 TEST_F(Plugins, ACallThatAPluginRemovesGetsAnErrorResultAndIsNotPending) {
     plugin->append = [](runner::appended_message& value) {
@@ -91,7 +91,7 @@ TEST_F(Plugins, ACallThatAPluginRemovesGetsAnErrorResultAndIsNotPending) {
     answer = call_tool("paint");
     start();
 
-    const std::string body = run("r1", hello).body;
+    const std::string body = run("r1", hello_message).body;
 
     const auto end = body.find("TOOL_CALL_END");
     const auto result = body.find("TOOL_CALL_RESULT");
@@ -117,7 +117,7 @@ TEST_F(Plugins, AChangedMessageIsSentAsASnapshotBeforeTheTerminal) {
     answer = say("Hi there");
     start();
 
-    const std::string body = run("r1", hello).body;
+    const std::string body = run("r1", hello_message).body;
 
     const auto snapshot = body.find("MESSAGES_SNAPSHOT");
     ASSERT_NE(snapshot, std::string::npos) << body;
@@ -154,7 +154,7 @@ TEST_F(Plugins, WithoutAChangeThereIsNoSnapshot) {
     start();
 
     EXPECT_THAT(
-        run("r1", hello).body, AllOf(HasSubstr("RUN_FINISHED"), Not(HasSubstr("SNAPSHOT")))
+        run("r1", hello_message).body, AllOf(HasSubstr("RUN_FINISHED"), Not(HasSubstr("SNAPSHOT")))
     );
 }
 
@@ -169,7 +169,7 @@ TEST_F(Plugins, ARequestWithAnOpenExternalCallIsMadeAfterItsAnswer) {
     answer = call_tool("paint");
     start();
 
-    const std::string first = run("r1", hello).body;
+    const std::string first = run("r1", hello_message).body;
     ASSERT_THAT(first, HasSubstr(R"("pendingToolCallIds":["c1"])"));
     EXPECT_EQ(asked().size(), 1U);
     answer = say("Painted");
@@ -194,7 +194,7 @@ TEST_F(Plugins, AMessageFromASnapshotIsKnownInTheNextRequest) {
     };
     answer = say("One");
     start();
-    ASSERT_THAT(run("r1", hello).body, HasSubstr("A note"));
+    ASSERT_THAT(run("r1", hello_message).body, HasSubstr("A note"));
     answer = say("Two");
 
     // A client that keeps the whole history sends back the messages of the snapshot.

@@ -23,6 +23,9 @@ struct raw_reply {
     }
 };
 
+/// A receive buffer that is so small that unread bytes stay in the server.
+inline constexpr int small_window = 4096;
+
 /// A blocking connection that sends bytes exactly as given. A read that takes longer than a test's
 /// patience ends as if the peer had closed.
 class raw_client {

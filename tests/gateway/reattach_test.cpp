@@ -310,9 +310,6 @@ TEST_P(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
     EXPECT_EQ(ask(post("/agui", run_body("t2", "r"))).status, 200);
 }
 
-// Size of a receive buffer, so small that the gateway sees how slowly its reader reads.
-constexpr int small_window = 4096;
-
 class LaggingReader : public server_test {};
 
 TEST_F(LaggingReader, IsCutOffAndCanComeBack) {

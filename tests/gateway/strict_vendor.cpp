@@ -20,7 +20,7 @@ namespace {
 namespace json = boost::json;
 using kind = spoken::kind;
 
-[[noreturn]] void refuse(const std::string& why) { throw std::runtime_error(why); }
+[[noreturn]] void refuse_request(const std::string& why) { throw std::runtime_error(why); }
 
 std::string text_in(const json::value& object, std::string_view name) {
     return std::string(object.at(name).as_string());
@@ -37,14 +37,14 @@ void check_name(std::string_view name) {
     constexpr std::size_t longest = 64;
     if (name.empty() || name.size() > longest ||
         name.find_first_not_of(letters) != std::string_view::npos) {
-        refuse("the name or id " + std::string(name));
+        refuse_request("the name or id " + std::string(name));
     }
 }
 
 /// A text without blank messages: one text, or a list of parts.
 void check_content(const json::value& content) {
     if (content.is_string() ? is_blank(content.get_string()) : content.as_array().empty()) {
-        refuse("an empty message");
+        refuse_request("an empty message");
     }
 }
 
@@ -62,7 +62,7 @@ spoken call_of(
     std::string bytes, const std::string& id, const std::string& name, const json::value& input
 ) {
     if (!input.is_object()) {
-        refuse("arguments that are no object");
+        refuse_request("arguments that are no object");
     }
     return {kind::call, std::move(bytes), id, plain_call(id, name, input)};
 }
@@ -106,7 +106,7 @@ public:
             }
             // As chat templates demand it (openai_settings::merge_roles).
             if ((last.empty() && role != "user") || (role != "tool" && role == last)) {
-                refuse("roles out of order");
+                refuse_request("roles out of order");
             }
             last = role;
             if (role == "assistant") {
@@ -121,7 +121,7 @@ public:
             }
         }
         if (last.empty() || last == "assistant") {
-            refuse("the last message is the assistant's");
+            refuse_request("the last message is the assistant's");
         }
         return asked;
     }
@@ -189,7 +189,7 @@ private:
         const json::value& content = members.at("content");
         const json::value* const calls = members.if_contains("tool_calls");
         if (content.is_string() ? is_blank(content.get_string()) : calls == nullptr) {
-            refuse("an empty answer");
+            refuse_request("an empty answer");
         }
         if (content.is_string()) {
             asked.parts.push_back(text_part(std::string(content.get_string())));
@@ -221,7 +221,7 @@ public:
             body.erase(at, mark.size());
         }
         if (count > most) {
-            refuse("too many marks for the cache");
+            refuse_request("too many marks for the cache");
         }
         return body;
     }
@@ -229,7 +229,7 @@ public:
     [[nodiscard]] asked_request read(const json::object& body) const override {
         asked_request asked;
         if (body.at("max_tokens").as_int64() < 1) {
-            refuse("max_tokens");
+            refuse_request("max_tokens");
         }
         for (const json::value& each : body.at("system").as_array()) {
             asked.system += text_in(each, "text");
@@ -246,7 +246,7 @@ public:
             const bool follows =
                 role == "user" ? last.empty() || last == "assistant" : last == "user";
             if (!follows && !(role == "assistant" && last == "system")) {
-                refuse("roles out of order");
+                refuse_request("roles out of order");
             }
             last = role;
             check_content(message.at("content"));
@@ -257,16 +257,16 @@ public:
                 );
                 const kind what = asked.parts.back().what;
                 if (what == kind::result && has_text) {
-                    refuse("a result after text");
+                    refuse_request("a result after text");
                 }
                 has_text = has_text || what == kind::input;
             }
             if (asked.parts.back().what == kind::opaque && &message != &messages.back()) {
-                refuse("an answer that ends with a thought or a pause");
+                refuse_request("an answer that ends with a thought or a pause");
             }
         }
         if (last == "assistant" && !is_pause(asked)) {
-            refuse("the last message is not the user's");
+            refuse_request("the last message is not the user's");
         }
         return asked;
     }
@@ -322,12 +322,12 @@ private:
         if (text_in(block, "type") != "tool_addition" ||
             text_in(tool, "type") != "tool_definition" ||
             text_in(definition.at("input_schema"), "type") != "object" || asked.tools.empty()) {
-            refuse("a system message that adds no tool");
+            refuse_request("a system message that adds no tool");
         }
         asked.tool_names.push_back(text_in(definition, "name"));
         check_name(asked.tool_names.back());
         if (std::ranges::count(asked.tool_names, asked.tool_names.back()) > 1) {
-            refuse("a tool that is there already");
+            refuse_request("a tool that is there already");
         }
         return {kind::input, json::serialize(block)};
     }
@@ -355,7 +355,7 @@ private:
         if (!is_user && std::ranges::find(opaque_types, type) != opaque_types.end()) {
             return {kind::opaque, bytes};
         }
-        refuse("a block of the type " + type);
+        refuse_request("a block of the type " + type);
     }
 
     /// The last answer waits for a tool of the server: the model goes on.
@@ -423,7 +423,7 @@ public:
     [[nodiscard]] asked_request read(const json::object& body) const override {
         asked_request asked;
         if (body.at("store") != false || body.at("stream") != true) {
-            refuse("state of the server");
+            refuse_request("state of the server");
         }
         asked.system = std::string(body.at("instructions").as_string());
         if (const json::value* const tools = body.if_contains("tools")) {
@@ -435,12 +435,12 @@ public:
         for (const json::value& item : body.at("input").as_array()) {
             asked.parts.push_back(part_of(item));
             if (reasons && !asked.parts.back().is_answer()) {
-                refuse("reasoning provided without its required following item");
+                refuse_request("reasoning provided without its required following item");
             }
             reasons = asked.parts.back().what == kind::opaque;
         }
         if (asked.parts.empty() || asked.parts.back().is_answer()) {
-            refuse("the last item is the model's");
+            refuse_request("the last item is the model's");
         }
         return asked;
     }
@@ -502,7 +502,7 @@ private:
             );
         }
         if (type != "message") {
-            refuse("an item of the type " + type);
+            refuse_request("an item of the type " + type);
         }
         if (text_in(item, "role") != "assistant") {
             check_content(item.at("content"));

@@ -226,7 +226,7 @@ const std::vector<decoder_case>& argument_cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Calls, OpenaiDecoderCases, ::testing::ValuesIn(argument_cases()), decoder_case_name
+    Arguments, OpenaiDecoderCases, ::testing::ValuesIn(argument_cases()), decoder_case_name
 );
 
 } // namespace
