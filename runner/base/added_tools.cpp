@@ -23,6 +23,19 @@ added_tools::added_tools(const model_request& request) {
     for (const tool_definition& tool : *request.tools) {
         (told.contains(tool.name) ? added_ : listed_).push_back(&tool);
     }
+    if (listed_.empty() && !added_.empty()) {
+        make_list(*request.messages);
+    }
+}
+
+/// Tools may be added only to a list that is not empty, so the first ones make it.
+void added_tools::make_list(const std::vector<session::message>& messages) {
+    for (auto each = messages.begin(); listed_.empty() && each != messages.end(); ++each) {
+        listed_ = added_with(*each);
+    }
+    std::erase_if(added_, [this](const tool_definition* tool) {
+        return std::ranges::find(listed_, tool) != listed_.end();
+    });
 }
 
 std::vector<const tool_definition*> added_tools::added_with(const session::message& value) const {

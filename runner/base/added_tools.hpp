@@ -12,7 +12,8 @@ class added_tools {
 public:
     explicit added_tools(const model_request& request);
 
-    /// The tools of the list, in order: all of the request if no message adds one.
+    /// The tools of the list, in order: all of the request if no message adds one. If a message adds
+    /// each of them, the list has those of the first such message, so that it is never empty.
     [[nodiscard]] const std::vector<const tool_definition*>& listed() const noexcept {
         return listed_;
     }
@@ -21,6 +22,8 @@ public:
     ) const;
 
 private:
+    void make_list(const std::vector<session::message>& messages);
+
     std::vector<const tool_definition*> listed_;
     std::vector<const tool_definition*> added_;
 };

@@ -62,6 +62,15 @@ TEST_F(AddedTools, AreListedForAModelThatDoesNotTakeThem) {
     EXPECT_EQ(names_of(split.added_with(messages[1])), names());
 }
 
+TEST_F(AddedTools, NeverLeaveTheListEmpty) {
+    tools.erase(tools.begin()); // Another agent's, or one that is gone.
+    const added_tools split(request);
+
+    EXPECT_EQ(names_of(split.listed()), names{"zoom"});
+    EXPECT_EQ(names_of(split.added_with(messages[1])), names());
+    EXPECT_EQ(names_of(split.added_with(messages[2])), names{"scroll"});
+}
+
 TEST_F(AddedTools, OfARequestWithoutToolsAreNone) {
     request.tools = nullptr;
     const added_tools split(request);
