@@ -90,6 +90,13 @@ first_other(const std::vector<std::uint64_t>& before, const std::vector<std::uin
     return std::nullopt;
 }
 
+// A tool may not go from the list to a message, either.
+std::optional<std::size_t> first_other_tool(const request_parts& before, const request_parts& now) {
+    const std::optional<std::size_t> other = first_other(before.tools, now.tools);
+    const bool is_shorter = now.listed_tools < before.listed_tools;
+    return is_shorter && (!other || *other > now.listed_tools) ? now.listed_tools : other;
+}
+
 std::string element(std::string_view list, std::size_t index) {
     return std::string(list) + "[" + std::to_string(index) + "]";
 }
@@ -129,7 +136,7 @@ find_break(const request_parts& before, const request_parts& now, const break_ca
     prefix_break found;
     if (before.instructions != now.instructions) {
         found = {causes.plugin_settings ? "plugin" : "instructions", "system"};
-    } else if (const auto tool = first_other(before.tools, now.tools)) {
+    } else if (const auto tool = first_other_tool(before, now)) {
         found = {causes.plugin_settings ? "plugin" : "tools", element("tools", *tool)};
     } else if (const auto message = first_other(before.messages, now.messages)) {
         found = {"unknown", element("messages", *message)};

@@ -143,5 +143,18 @@ TEST(PrefixWatch, ToolsThatMessagesAddAreComparedAsTools) {
     EXPECT_EQ(broken(watch, changed), "tools tools[1]");
 }
 
+TEST(PrefixWatch, AToolThatGoesFromTheListToAMessageIsABreak) {
+    session::prompt_record record;
+    record.tools = {"scroll"};
+    asked next = longer();
+    next.adds_tools = true;
+    next.messages.push_back(test::user("u2", "And?"));
+    next.messages[2].prompt = std::make_shared<const session::prompt_record>(record);
+    prefix_watch watch;
+    (void)broken(watch, longer());
+
+    EXPECT_EQ(broken(watch, next), "tools tools[1]");
+}
+
 } // namespace
 } // namespace agui::runner
