@@ -245,7 +245,9 @@ void set_prompt(
             for (const boost::json::object* const tool : told.withdrawn) {
                 settings.withdrawn_tools.push_back(definition_of(*tool));
             }
-            settings.keeps_tool_list = is_inside_turn(thread, tip);
+            // A message that is answered again has no record for further tools.
+            const bool adds_to_list = agent.adds_tools && !told.tools.empty();
+            settings.keeps_tool_list = adds_to_list || is_inside_turn(thread, tip);
             settings.late_tools = told.late_tools;
             settings.adds_tools = agent.adds_tools;
         }

@@ -12,8 +12,8 @@ class added_tools {
 public:
     explicit added_tools(const model_request& request);
 
-    /// The tools of the list, in order: all of the request if no message adds one. If a message adds
-    /// each of them, the list has those of the first such message, so that it is never empty.
+    /// The tools of the list, in order: all of the request if no message adds one. If a message
+    /// adds each of them, the list has those of the first such message, so that it is never empty.
     [[nodiscard]] const std::vector<const tool_definition*>& listed() const noexcept {
         return listed_;
     }

@@ -380,6 +380,22 @@ TEST(TurnPrompt, AToolThatComesWithAnAnswerIsToldAtOnceWhereAModelTakesIt) {
     EXPECT_EQ(next.added, (lines{"", "", "zoom", "", ""})) << "its place stays";
 }
 
+// No message tells it, so it would stand in the list now, and with the next message later.
+TEST(TurnPrompt, AToolThatComesWithARepetitionWaitsWhereMessagesAddTools) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.agent.adds_tools = true;
+    (void)talk.post(say("u1"));
+    talk.offered = {"paint", "zoom"};
+    const sent again = talk.post({}).value();
+    EXPECT_EQ(again.with_late, lines{"paint: paint"});
+    talk.answer("So");
+
+    const sent next = talk.post(say("u2")).value();
+    EXPECT_EQ(next.with_late, (lines{"paint: paint", "zoom: zoom"}));
+    EXPECT_EQ(next.added, (lines{"", "", "zoom"}));
+}
+
 TEST(TurnPrompt, TheFirstToolDoesNotComeInsideATurn) {
     conversation talk("Be brief.");
     talk.agent.tool_list = tool_list::append;
