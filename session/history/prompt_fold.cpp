@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -153,26 +154,35 @@ void put_after(message& result, std::string_view told) {
 
 // The tools that tell_prompts() leaves, by the places of their messages.
 std::map<std::size_t, std::vector<std::string>> added_tools(const std::vector<message>& messages) {
-    std::map<std::size_t, std::vector<std::string>> added;
     bool has_list = false;
+    std::size_t begin = 0; // The place after the message that made the list.
     for (std::size_t at = 0; at < messages.size(); ++at) {
+        const prompt_record* const record = messages[at].prompt.get();
+        if (record == nullptr) {
+            continue;
+        }
+        const bool makes_list = !has_list && !record->tools.empty();
+        has_list = has_list || makes_list;
+        if (record->begins || makes_list) { // The list of a new prefix holds all tools.
+            begin = at + 1;
+        }
+    }
+    std::map<std::size_t, std::vector<std::string>> added;
+    std::set<std::string_view> known;
+    for (std::size_t at = messages.size(); at-- > begin;) {
         if (!messages[at].prompt) {
             continue;
         }
-        const prompt_record& record = *messages[at].prompt;
-        if (record.begins) {
-            added.clear(); // The list of a new prefix holds all of them.
-        } else if (has_list && !record.tools.empty()) {
-            for (auto& [before, names] : added) {
-                std::erase_if(names, [&](const std::string& name) {
-                    return is_in(record.tools, name);
-                });
+        std::vector<std::string> names;
+        for (const std::string& name : messages[at].prompt->tools) {
+            if (known.insert(name).second) {
+                names.push_back(name);
             }
-            added.emplace(at, record.tools);
         }
-        has_list = has_list || !record.tools.empty();
+        if (!names.empty()) {
+            added.emplace(at, std::move(names));
+        }
     }
-    std::erase_if(added, [](const auto& each) { return each.second.empty(); });
     return added;
 }
 
