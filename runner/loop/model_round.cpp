@@ -373,7 +373,10 @@ void model_round::on_failure(std::size_t index, model_failure error) {
 stop_reason model_round::give_up() {
     if (refusal_) {
         failed_ = std::move(refusal_);
-        refused_ = true;
+        if (!std::exchange(refused_, true) && run_.services.prefixes != nullptr) {
+            // The watch has since kept a request with the same content.
+            run_.services.prefixes->refused(run_.request.key);
+        }
     }
     return reason_of(*failed_);
 }

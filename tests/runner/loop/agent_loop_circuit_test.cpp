@@ -1,3 +1,4 @@
+#include "runner/loop/prefix_watch.hpp"
 #include "session/history/turn_failure.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
@@ -170,6 +171,18 @@ TEST_F(Circuit, AnOpenModelsOutageDoesNotHideARefusalOfTheContent) {
     EXPECT_EQ(sink.end.about.status, 400);
     EXPECT_TRUE(session::is_refusal_note(stored().nodes.back().message));
     EXPECT_EQ(sink.attempts.size(), 2U);
+}
+
+TEST_F(Circuit, TheContentThatWasRefusedIsNotComparedWithLaterRequests) {
+    prefix_watch watch;
+    prefixes = &watch;
+    open(model.own_circuit);
+    second.turns = {refuses_the_content()};
+    model.turns = {fails(kind::unavailable)};
+
+    play();
+
+    EXPECT_FALSE(watch.last_tip(request.key));
 }
 
 TEST_F(Circuit, AnyOtherFailureOfAnotherModelLeavesTheRefusalOpen) {
