@@ -49,7 +49,7 @@ void model_circuit::call::forget() noexcept {
 }
 
 void model_circuit::call::begun() {
-    if (circuit_ != nullptr && (is_probe_ || !is_ready_)) {
+    if (circuit_ != nullptr && is_probe_) {
         circuit_->on_begin(*this);
     }
 }
@@ -110,14 +110,15 @@ model_circuit::status model_circuit::now() const {
 }
 
 // A long answer must not keep other calls from a model that works. The call goes on as one of the
-// new era.
+// new era. Some servers that are out of order still begin each answer, so until one is whole, one
+// outage opens the circuit again.
 void model_circuit::on_begin(call& made) {
     {
         const std::lock_guard lock(mutex_);
-        if (made.era_ != era_ || state_ == state::closed) {
+        if (made.era_ != era_) {
             return;
         }
-        failures_.clear();
+        failures_.assign(settings_.failures - 1, time_.now());
         turn_to(state::closed);
         made.era_ = era_;
         made.is_probe_ = false;

@@ -23,7 +23,8 @@ namespace agui::runner {
 /// Remembers whether a model answers, so that a run with several models asks a dead one last. It
 /// refuses no call. It opens after as many outages in a row as its settings say; after a pause, one
 /// call is its probe. The first answer to a call that began while it was open or half-open closes
-/// it, as soon as the answer begins. Each change is one log line. Safe to use from any thread.
+/// it; that of the probe does as soon as it begins, but then one outage opens it again until an
+/// answer is whole. Each change is one log line. Safe to use from any thread.
 class model_circuit {
 public:
     struct settings {
@@ -49,7 +50,7 @@ public:
 
         /// False if another model should be asked before this one.
         [[nodiscard]] bool is_ready() const noexcept { return is_ready_; }
-        /// A good answer has begun. It may still break off: then failed() counts one outage.
+        /// A good answer has begun. It may still break off: then failed() is called.
         void begun();
         void answered();
         void failed(const model_failure& failure);

@@ -105,8 +105,50 @@ TEST_F(ModelCircuit, AProbeEndsWhereItsAnswerBegins) {
     EXPECT_EQ(circuit->now().now, state::closed);
     EXPECT_TRUE(begin().is_ready());
     EXPECT_EQ(log.lines().back(), "info a model's circuit changed model=main circuit=closed");
+    probe.answered();
+    EXPECT_EQ(circuit->now().failures, 0U);
+}
+
+TEST_F(ModelCircuit, AProbeThatBreaksOffOpensItAgain) {
+    fail(3);
+    time.advance(30s);
+    model_circuit::call probe = begin();
+    probe.begun();
+    model_circuit::call other = begin();
     probe.failed(outage);
-    EXPECT_EQ(circuit->now().failures, 1U) << "the answer broke off";
+    EXPECT_EQ(circuit->now().now, state::open);
+    EXPECT_FALSE(begin().is_ready());
+
+    other.failed(outage);
+    time.advance(30s);
+    EXPECT_TRUE(begin().is_ready()) << "the next probe";
+}
+
+TEST_F(ModelCircuit, OneOutageOpensItAgainUntilAnAnswerIsWhole) {
+    fail(3);
+    time.advance(30s);
+    model_circuit::call probe = begin();
+    probe.begun();
+    begin().answered();
+    fail(2);
+    EXPECT_EQ(circuit->now().now, state::closed) << "another answer was whole";
+    fail(1);
+    time.advance(30s);
+    model_circuit::call next = begin();
+    next.begun();
+    fail(1);
+
+    EXPECT_EQ(circuit->now().now, state::open);
+}
+
+TEST_F(ModelCircuit, OnlyTheProbeClosesItWhereItBegins) {
+    fail(3);
+    model_circuit::call last_resort = begin();
+    last_resort.begun();
+    EXPECT_EQ(circuit->now().now, state::open) << "one line a call, if each breaks off";
+
+    last_resort.answered();
+    EXPECT_EQ(circuit->now().now, state::closed);
 }
 
 TEST_F(ModelCircuit, OnlyAWholeAnswerBeginsTheCountAnew) {
