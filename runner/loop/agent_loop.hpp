@@ -114,7 +114,7 @@ struct agent_settings {
     bool keeps_tool_list = false;
     /// Names of the tools that came inside the user turn. A model whose server binds its list
     /// (model_provider::binds_tools()) is not told them before the next turn, unless it is told
-    /// them with their message.
+    /// them with their message, or another model has called one.
     std::vector<std::string> late_tools;
     /// Tells tools with their messages where the model takes it (model_provider::adds_tools()).
     bool adds_tools = false;

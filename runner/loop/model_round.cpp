@@ -56,6 +56,16 @@ struct end_of_call {
     model_circuit::call& call;
 };
 
+bool calls_any(
+    const std::vector<session::message>& history, const std::vector<std::string>& tools
+) {
+    return std::ranges::any_of(history, [&](const session::message& each) {
+        return std::ranges::any_of(each.tool_calls, [&](const session::tool_call& call) {
+            return std::ranges::find(tools, call.name) != tools.end();
+        });
+    });
+}
+
 // stop_source::run() needs a value.
 boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
     co_await pause(time);
@@ -275,6 +285,9 @@ model_request model_round::make_request(
     model_request request = plain_request(index, first);
     if (run_.hooks != nullptr) {
         run_.hooks->edit(request);
+    } else if (calls_any(history, run_.request.agent.late_tools)) {
+        // Servers refuse a call of a tool that is not declared. Another model has made it.
+        request.tools = &run_.tools.with_late();
     }
     resolve_tool_choice(request);
     request.messages = &history;

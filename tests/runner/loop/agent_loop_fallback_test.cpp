@@ -1,6 +1,7 @@
 #include "runner/loop/prefix_watch.hpp"
 #include "session/history/turn_failure.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
+#include "tests/support/thread_builder.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -371,6 +372,26 @@ TEST_F(Fallback, EachModelIsToldAToolThatCameInsideTheTurnInItsWay) {
     EXPECT_EQ(model.added, std::vector<bool>{false});
     EXPECT_EQ(second.added, std::vector<bool>{true});
     EXPECT_EQ(third.added, std::vector<bool>{false});
+}
+
+TEST_F(Fallback, AToolThatAnotherModelHasCalledInsideTheTurnIsDeclared) {
+    test::thread_builder turn;
+    turn.user("u1", "Hello").assistant("a1", "", {test::call("c1", "change_background")});
+    turn.answer("c1", "done");
+    *given = turn.build();
+    request.new_user_turn = false;
+    request.agent.tool_patterns = {"weather"};
+    request.agent.late_tools = {"change_background"};
+    request.agent.adds_tools = true;
+    model.takes_added_tools = true;
+    second.has_bound_tools = true;
+    model.turns = {fails(model_failure::kind::unavailable)};
+    second.turns = {says("Hi")};
+
+    play();
+
+    ASSERT_EQ(second.offered.size(), 1U);
+    EXPECT_EQ(second.offered[0], (std::vector<std::string>{"weather", "change_background"}));
 }
 
 } // namespace
