@@ -87,7 +87,8 @@ void responses_decoder::item_event(
     const json::object* const item = object_in(event, "item");
     const json::object* const response = object_in(event, "response");
     if (type == "output_item.added" && item != nullptr) {
-        items_.start(at, *item, torn);
+        // A further item, even if an earlier one has its id.
+        items_.start(integer_of(event.if_contains("output_index")), *item, torn);
     } else if (type == "output_item.done" && item != nullptr) {
         items_.done(at, *item, torn);
     } else if (type == "function_call_arguments.done") {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -43,6 +44,13 @@ const std::string reasoning_record =
     R"({"is":"other","members":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ENC"}})";
 const std::string text_record =
     R"({"is":"text","bytes":1,"members":{"id":"msg_1","status":"completed"}})";
+
+std::string without_indexes(std::string events) {
+    for (int index = 0; index < 4; ++index) {
+        events = without(std::move(events), at(index) + ",");
+    }
+    return events;
+}
 
 const std::vector<decoder_case>& text_cases() {
     static const std::vector<decoder_case> all = {
@@ -333,12 +341,18 @@ const std::vector<decoder_case>& imitation_cases() {
          "tool_calls",
          "[" + reasoning_record + "," + text_record +
              R"(,{"is":"call","members":{"id":"fc_a","status":"completed"}}])"},
-        {"NoIndexes",
-         without(
-             without(without(round_of_tools, R"("output_index":0,)"), R"("output_index":1,)"),
-             R"("output_index":2,)"
-         ),
-         lines_of_tools, "tool_calls", blocks_of_tools},
+        {"NoIndexes", without_indexes(round_of_tools), lines_of_tools, "tool_calls", blocks_of_tools
+        },
+        {"NoIndexesAndRepeatedIds",
+         created +
+             without_indexes(
+                 reasoning(0, "rs_1") + message(1, "a") + reasoning(2, "rs_1") + message(3, "b")
+             ) +
+             end(),
+         {"text ab"},
+         "stop",
+         "[" + reasoning_record + "," + text_record + "," + reasoning_record + "," + text_record +
+             "]"},
         {"NoIndexesAndAllEndsAtTheEnd", // As llama.cpp sends them.
          created + event("output_item.added", "\"item\":" + message_begun) +
              event("output_text.delta", R"("item_id":"msg_1","delta":"So:")") +
