@@ -8,7 +8,6 @@
 #include <boost/json/value.hpp>
 
 namespace agui::translator {
-namespace {} // namespace
 
 violation run_streams::activity_snapshot(const object& event) {
     return enter(event, "activity", {});
