@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -122,6 +123,7 @@ protected:
             provider.account = "account";
             auto client = runner::make_scripted_client(
                 [this, name = model.name](const runner::transport_request& request) {
+                    additions += request.body.find("tool_addition") == std::string::npos ? 0 : 1;
                     return std::optional(models.answer(name, request));
                 }
             );
@@ -268,6 +270,7 @@ protected:
             const std::string thread = "thread-" + std::to_string(seed);
             EXPECT_EQ(logged[thread], counted[thread]) << thread << ": each break has its line";
         }
+        EXPECT_EQ(additions > 0, tool_addition);
         EXPECT_GE(models.repeated(), 0.99);
         EXPECT_GT(models.requests(), 8 * conversations());
         for (const std::string& name : models.names()) {
@@ -276,6 +279,7 @@ protected:
     }
 
     bool tool_addition = false;
+    std::atomic<std::size_t> additions = 0; ///< Requests with tools that messages add.
     strict_models models;
     memory_logger log;
     random_source random{0};
