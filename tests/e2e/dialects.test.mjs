@@ -99,7 +99,7 @@ dialect('Messages', {
 
     it('is told a tool that comes inside a turn, and keeps its thoughts', async () => {
         const { server } = parts();
-        const { dropped } = server;
+        const { dropped, returned } = server;
         const tools = [{ ...paint, name: 'scroll' }, paint];
         const first = await run('t6', user('please paint'));
         const { toolCallId } = first.find(({ type }) => type === 'TOOL_CALL_START');
@@ -114,6 +114,7 @@ dialect('Messages', {
         assert.equal(next.tools.length, 1);
         assert.deepEqual(next.messages.slice(0, 4).map(({ role }) => role), ['user', 'assistant', 'user', 'system']);
         assert.equal(server.dropped, dropped);
+        assert.equal(server.returned, returned + 1 + 2);
     });
 
     it('goes on after a pause', async () => {
