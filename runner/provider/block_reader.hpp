@@ -50,7 +50,8 @@ protected:
     struct block {
         std::int64_t index = 0;
         bool open = true;
-        bool sealed = false; ///< Free for the dialect: its last event came.
+        bool sealed = false;    ///< Free for the dialect: its last event came.
+        std::int64_t part = -1; ///< Free for the dialect: the part that its last text was for.
         answer_blocks::block record;
         utf8_joiner half;
         // Of a call:

@@ -73,9 +73,6 @@ void responses_item_reader::start(position index, const json::object& item, bool
         made != nullptr && !index && !id.empty() && id.size() <= id_bytes_max) {
         ids_.emplace_back(id, made->index);
     }
-    // A message may end after calls that follow it.
-    text_part_ = what == kind::text ? -1 : text_part_;
-    thought_part_ = -1;
     if (made != nullptr && what == kind::call && !string_in(item, "name").empty()) {
         begin_call(*made, string_in(item, "call_id"), string_in(item, "name"), torn);
         made->start_input = torn ? std::string() : arguments_in(item);
@@ -84,7 +81,7 @@ void responses_item_reader::start(position index, const json::object& item, bool
 
 void responses_item_reader::text(position index, position part, std::string_view delta, bool torn) {
     if (block* const which = open_for(index, kind::text)) {
-        text_part_ = part.value_or(0);
+        which->part = part.value_or(0);
         say(*which, delta, torn);
     }
 }
@@ -93,8 +90,8 @@ void responses_item_reader::whole_text(
     position index, position part, std::string_view said, bool torn
 ) {
     block* const which = open_for(index, kind::text);
-    if (which != nullptr && (which->record.bytes == 0 || text_part_ != part.value_or(0))) {
-        text_part_ = part.value_or(0);
+    if (which != nullptr && (which->record.bytes == 0 || which->part != part.value_or(0))) {
+        which->part = part.value_or(0);
         say(*which, said, torn);
     }
 }
@@ -106,7 +103,7 @@ void responses_item_reader::thought(
     if (which == nullptr || delta.empty()) {
         return;
     }
-    if (std::exchange(thought_part_, part.value_or(0)) != part.value_or(0) &&
+    if (std::exchange(which->part, part.value_or(0)) != part.value_or(0) &&
         which->record.bytes > 0) {
         say(*which, "\n\n", false);
     }

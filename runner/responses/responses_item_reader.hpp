@@ -56,8 +56,6 @@ private:
 
     /// The items that began without an index, by their ids.
     std::vector<std::pair<std::string, std::int64_t>> ids_;
-    std::int64_t text_part_ = -1;    ///< Part of the message that the last delta was for.
-    std::int64_t thought_part_ = -1; ///< Part of the reasoning that the last delta was for.
 };
 
 } // namespace agui::runner

@@ -109,6 +109,15 @@ const std::vector<decoder_case>& text_cases() {
              done(0, message_item(part_of("a") + "," + part_of("b"))) + end(),
          {"text ab"},
          "stop"},
+        {"EndOfAPartAfterTheNextMessageHasBegun",
+         created + added(0, message_begun) + text_delta(0, "a") + added(1, message_begun) +
+             event("output_text.done", at(0) + R"(,"content_index":0,"text":"a")") +
+             done(0, message_item(part_of("a"))) +
+             event("output_text.done", at(1) + R"(,"content_index":0,"text":"b")") +
+             done(1, message_item(part_of("b"))) + end(),
+         {"text ab"},
+         "stop",
+         R"([{"is":"text","bytes":1},{"is":"text","bytes":1}])"},
         {"RefusalOfTheModel",
          created + added(0, message_begun) +
              event("refusal.delta", at(0) + R"(,"content_index":0,"delta":"No.")") +
@@ -155,6 +164,15 @@ const std::vector<decoder_case>& reasoning_cases() {
          {"reasoning ab\n\nc", "text a"},
          "stop",
          "[" + reasoning_record + "," + text_record + "]"},
+        {"SummaryThatGoesOnAfterTheNextItemHasBegun",
+         created + added(0, reasoning_item("rs_1", "", "")) + summary_delta(0, "a") +
+             added(1, reasoning_item("rs_2", "", "")) + summary_delta(0, "b") +
+             done(0, reasoning_item("rs_1")) + done(1, reasoning_item("rs_2")) + message(2, "a") +
+             end(),
+         {"reasoning ab", "text a"},
+         "stop",
+         "[" + reasoning_record + "," + with(reasoning_record, "rs_1", "rs_2") + "," + text_record +
+             "]"},
         {"SummaryOnlyAtItsEnd",
          created +
              done(
