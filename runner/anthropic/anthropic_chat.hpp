@@ -58,7 +58,8 @@ struct anthropic_settings {
     /// Settings that are never sent, whoever gave them: names of anthropic_setting_names.
     std::vector<std::string> drop;
     /// Is told of each setting of a request that is left out because the model would refuse it
-    /// (anthropic_rules). Called from any thread, possibly for each request. May be empty.
+    /// (anthropic_rules), or because it is not known to take it. Called from any thread, possibly
+    /// for each request. May be empty.
     std::function<void(std::string_view model, std::string_view setting)> on_left_out;
 };
 

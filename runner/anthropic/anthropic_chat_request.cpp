@@ -251,7 +251,9 @@ void request_writer::tool_choice() {
     const json::object* const thinking = object_in(settings_.extra_body, "thinking");
     const bool has_budget = thinking != nullptr && string_in(*thinking, "type") == "enabled";
     const bool forces = choice.kind == mode::required || choice.kind == mode::named;
-    if (forces && (!rules_.forced_choice || has_budget)) {
+    // Nothing says that a choice may name a tool that is not in the list.
+    const bool is_unlisted = choice.kind == mode::named && tools_.is_added(choice.name);
+    if (is_unlisted || (forces && (!rules_.forced_choice || has_budget))) {
         leave_out("tool_choice");
         choice = {};
         is_given = false;

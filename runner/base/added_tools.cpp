@@ -38,6 +38,10 @@ void added_tools::make_list(const std::vector<session::message>& messages) {
     });
 }
 
+bool added_tools::is_added(std::string_view name) const {
+    return std::ranges::find(added_, name, &tool_definition::name) != added_.end();
+}
+
 std::vector<const tool_definition*> added_tools::added_with(const session::message& value) const {
     std::vector<const tool_definition*> found;
     if (added_.empty() || !value.prompt) {

@@ -2,6 +2,7 @@
 
 #include "runner/base/model_provider.hpp"
 
+#include <string_view>
 #include <vector>
 
 namespace agui::runner {
@@ -17,6 +18,8 @@ public:
     [[nodiscard]] const std::vector<const tool_definition*>& listed() const noexcept {
         return listed_;
     }
+    /// True if a message of the request adds the tool, so that the list does not have it.
+    [[nodiscard]] bool is_added(std::string_view name) const;
     /// The tools that a message of the request adds, as far as the request still declares them.
     [[nodiscard]] std::vector<const tool_definition*> added_with(const session::message& value
     ) const;

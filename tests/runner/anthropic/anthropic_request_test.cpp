@@ -642,6 +642,27 @@ TEST_F(AnthropicRequest, LeavesOutWhatTheModelRefuses) {
     EXPECT_EQ(member("tool_choice"), R"({"type":"tool","name":"f"})");
 }
 
+TEST_F(AnthropicRequest, LeavesOutTheChoiceOfAToolThatIsNotInTheList) {
+    request.adds_tools = true;
+    request.parameters.model = "claude-opus-4-8";
+    request.parameters.parallel_tool_calls = false;
+    request.parameters.tool_choice = tool_choice_from_string("g");
+    tools = {{"f", "", {}}, {"g", "", {}}};
+    messages = {adding(text_message(role::user, "u"), {"g"})};
+
+    EXPECT_EQ(member("tool_choice"), R"({"type":"auto","disable_parallel_tool_use":true})");
+    EXPECT_EQ(left_out, std::vector<std::string>{"claude-opus-4-8 tool_choice"});
+    request.adds_tools = false;
+    request.parameters.parallel_tool_calls.reset();
+    EXPECT_EQ(member("tool_choice"), R"({"type":"tool","name":"g"})");
+    request.adds_tools = true;
+    request.parameters.tool_choice = tool_choice_from_string("f");
+    EXPECT_EQ(member("tool_choice"), R"({"type":"tool","name":"f"})");
+    request.parameters.tool_choice = tool_choice_from_string("required");
+    EXPECT_EQ(member("tool_choice"), R"({"type":"any"})");
+    EXPECT_EQ(left_out.size(), 1U);
+}
+
 TEST_F(AnthropicRequest, LeavesOutWhatTheVersionRefuses) {
     request.parameters.model = "claude-opus-4-6";
     request.parameters.temperature = 0.5;

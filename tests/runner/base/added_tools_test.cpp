@@ -52,6 +52,9 @@ TEST_F(AddedTools, AreToldWithTheirMessages) {
     EXPECT_EQ(names_of(split.added_with(messages[0])), names());
     EXPECT_EQ(names_of(split.added_with(messages[1])), names{"zoom"}) << "it has a definition";
     EXPECT_EQ(names_of(split.added_with(messages[2])), names{"scroll"});
+    EXPECT_TRUE(split.is_added("zoom"));
+    EXPECT_FALSE(split.is_added("paint"));
+    EXPECT_FALSE(split.is_added("gone"));
 }
 
 TEST_F(AddedTools, AreListedForAModelThatDoesNotTakeThem) {
@@ -60,6 +63,7 @@ TEST_F(AddedTools, AreListedForAModelThatDoesNotTakeThem) {
 
     EXPECT_EQ(names_of(split.listed()), (names{"paint", "scroll", "zoom"}));
     EXPECT_EQ(names_of(split.added_with(messages[1])), names());
+    EXPECT_FALSE(split.is_added("zoom"));
 }
 
 TEST_F(AddedTools, NeverLeaveTheListEmpty) {
@@ -69,6 +73,7 @@ TEST_F(AddedTools, NeverLeaveTheListEmpty) {
     EXPECT_EQ(names_of(split.listed()), names{"zoom"});
     EXPECT_EQ(names_of(split.added_with(messages[1])), names());
     EXPECT_EQ(names_of(split.added_with(messages[2])), names{"scroll"});
+    EXPECT_FALSE(split.is_added("zoom"));
 }
 
 TEST_F(AddedTools, OfARequestWithoutToolsAreNone) {
