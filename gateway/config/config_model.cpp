@@ -214,8 +214,11 @@ void describe_responses(config_table& table, model_config& model) {
 
 void check_anthropic(config_table& table, const model_config& model) {
     for (const auto& [name, value] : model.headers) {
-        if (to_lower(name) == "anthropic-beta") { // It would replace the names that members need.
+        const std::string lower = to_lower(name);
+        if (lower == "anthropic-beta") { // It would replace the names that members need.
             table.problem("headers", "the names of anthropic-beta belong to the key betas");
+        } else if (lower == "anthropic-version") { // What the version refuses depends on it.
+            table.problem("headers", "anthropic-version belongs to the key api_version");
         }
     }
     if (model.thinking_display != runner::anthropic_display::model_default &&

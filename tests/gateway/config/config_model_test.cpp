@@ -134,6 +134,8 @@ TEST(Config, RefusesWhatTheModelRefuses) {
         {"tool_choice=required", "models.main.tool_choice: \"claude-opus-5-5\" refuses"},
         {"thinking=disabled", "models.main.thinking: \"claude-opus-5-5\" refuses \"disabled\""},
         {"headers.Anthropic-Beta=x", "models.main.headers: the names of anthropic-beta"},
+        {"headers.Anthropic-Version=\"2026-10-21\"",
+         "models.main.headers: anthropic-version belongs"},
         {"extra_body.top_k=3", "models.main.extra_body: \"claude-opus-5-5\" refuses top_k"},
     };
     for (const auto& [text, expected] : cases) {
@@ -142,7 +144,7 @@ TEST(Config, RefusesWhatTheModelRefuses) {
         EXPECT_NE(problem.find(expected), std::string::npos) << problem;
         EXPECT_EQ(
             load(claude, {"models.main." + text, "models.main.model=claude-opus-4-6"}).has_value(),
-            text.find("Beta") == std::string::npos
+            text.find("headers") == std::string::npos
         );
     }
     EXPECT_TRUE(load(claude, {"models.main.temperature=0.5", "models.main.drop=[\"temperature\"]"})
