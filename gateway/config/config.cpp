@@ -165,6 +165,12 @@ void describe_agents(config_table& root, config& all) {
                 table.problem("models", "there is no [models." + name + "]");
                 continue;
             }
+            if (model->tool_addition && agent.tool_list == tool_list::exact) {
+                table.problem(
+                    "tool_list", "with \"exact\", tool_addition of [models." + name +
+                                     "] has no effect; use \"append\" or \"auto\""
+                );
+            }
             // The agent's own parameters only: those of the model are checked at the model.
             runner::model_parameters own = agent.parameters;
             own.model = model->parameters.model;

@@ -35,6 +35,28 @@ TEST(Config, ChecksThatAgentsNameModels) {
     EXPECT_NE(problem_of(text).find("there is no [models.none]"), std::string::npos);
 }
 
+TEST(Config, RefusesAnExactToolListForAModelWithToolAddition) {
+    const std::string text = R"(
+[models.main]
+provider = "anthropic"
+base_url = "http://h"
+model = "claude-opus-4-8"
+tool_addition = true
+[[agents]]
+id = "a"
+models = ["main"]
+)";
+    const std::string exact = text + "tool_list = \"exact\"\n";
+
+    EXPECT_NE(
+        problem_of(exact).find("agents.tool_list: with \"exact\", tool_addition of [models.main]"),
+        std::string::npos
+    ) << problem_of(exact);
+    EXPECT_TRUE(load(exact, {"models.main.tool_addition=false"}));
+    EXPECT_TRUE(load(text + "tool_list = \"append\"\n"));
+    EXPECT_TRUE(load(text));
+}
+
 TEST(Config, ReadsTheLoopDetectionOfAnAgent) {
     const std::string agent =
         std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
