@@ -126,6 +126,12 @@ for (const { provider, path: basePath, forced, roles } of dialects) {
             if (process.env.AGUI_KEEP_RAW) keepRaw(`${provider} ${test.name}`, exchanges);
         });
 
+        // By Messages, llama.cpp does not know disable_parallel_tool_use: this model makes calls until its limit cuts one.
+        const endlessCalls = provider === 'anthropic';
+        const called = ({ id, name, args }) => ({
+            id: `a-${id}`, role: 'assistant', toolCalls: [{ id, type: 'function', function: { name, arguments: args } }],
+        });
+
         const lastRequest = () => model.exchanges.at(-1).body;
 
         /// The roles in the last request, without system text; text and calls of one answer count once.
@@ -147,17 +153,26 @@ for (const { provider, path: basePath, forced, roles } of dialects) {
             const required = { tools: [background], forwardedProps: { toolChoice: 'required' } };
             agent.add(user('Make the page green.'));
 
-            const first = (await agent.run(required)).expectFinished();
+            const first = await agent.run(required);
             const { tool_choice: choice } = lastRequest();
             assert.equal(choice.type ?? choice, forced);
             assert.equal(first.calls[0].name, 'change_background');
             assert.equal(typeof JSON.parse(first.calls[0].args), 'object');
-            assert.deepEqual(first.last.outcome, { type: 'success', pendingToolCallIds: first.calls.map((call) => call.id) });
+            let { calls } = first;
+            if (endlessCalls) {
+                first.expectError('model_output_truncated');
+                calls = calls.slice(0, 1);
+                agent = new Agent(clients.at(-1), gateway);
+                agent.add(user('Make the page green.'), called(calls[0]));
+            } else {
+                first.expectFinished();
+                assert.deepEqual(first.last.outcome, { type: 'success', pendingToolCallIds: calls.map((call) => call.id) });
+            }
 
-            agent.add(...first.calls.map((call) => answer(call.id, '{"status":"ok"}')));
+            agent.add(...calls.map((call) => answer(call.id, '{"status":"ok"}')));
             const second = (await agent.run({ tools: [] })).expectFinished();
             assert.ok(second.text.length > 0);
-            assert.deepEqual(conversation(), ['user', 'assistant', ...first.calls.map(() => 'tool')]);
+            assert.deepEqual(conversation(), ['user', 'assistant', ...calls.map(() => 'tool')]);
 
             agent.add(user('Thank you.'));
             const third = (await agent.run({ tools: [] })).expectFinished();
