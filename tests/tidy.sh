@@ -4,7 +4,8 @@
 #                      or, on main itself, since the last commit
 #   tidy.sh --all      all C++ files: half an hour on two cores
 # Environment: BUILD, a folder with compile_commands.json (the first of build/release, build/dev, build/quick that has
-# one); JOBS, how many files at once (1); MOST, of changed files: with more of them it reads none, says so and exits with 3.
+# one; of tests it reads only those of a build with -DCMAKE_UNITY_BUILD=OFF, which compiles each file by itself); JOBS,
+# how many files at once (1); MOST, of changed files: with more of them it reads none, says so and exits with 3.
 # The last line is `N passed, M failed`, counted in files.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
