@@ -217,7 +217,7 @@ void check_anthropic(config_table& table, const model_config& model) {
         const std::string lower = to_lower(name);
         if (lower == "anthropic-beta") { // It would replace the names that members need.
             table.problem("headers", "the names of anthropic-beta belong to the key betas");
-        } else if (lower == "anthropic-version") { // What the version refuses depends on it.
+        } else if (lower == "anthropic-version") { // The version decides what the API refuses.
             table.problem("headers", "anthropic-version belongs to the key api_version");
         }
     }

@@ -21,7 +21,7 @@ struct request_parts {
     std::uint64_t model = 0;                    ///< Of the provider's name and the model's.
     session::node_index tip = session::no_node; ///< The last message of the branch.
     std::uint64_t instructions = 0;
-    std::vector<std::uint64_t> tools; ///< Those of the list, then those added with messages.
+    std::vector<std::uint64_t> tools; ///< First the list, then the tools that messages add.
     std::size_t listed_tools = 0;     ///< Number of those in the list.
     std::vector<std::uint64_t> messages;
 };

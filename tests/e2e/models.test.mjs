@@ -1,4 +1,4 @@
-// What is configured for models: several of them, of which one is out of order, and parameters in the form of each dialect.
+// Models as configured: several, one of which is out of order, and parameters in the form of each dialect.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
