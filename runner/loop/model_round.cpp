@@ -12,7 +12,6 @@
 #include "session/base/heavy_work.hpp"
 #include "session/base/pause.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>

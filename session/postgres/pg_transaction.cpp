@@ -3,7 +3,6 @@
 #include "session/base/pause.hpp"
 #include "session/postgres/pg_settings.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
