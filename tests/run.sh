@@ -379,7 +379,7 @@ tidy_part() {
         return
     fi
     # A file takes about 20 s of a core.
-    run "clang-tidy over what has changed" env BUILD="$project/build/release" JOBS="$jobs" MOST=40 bash "$tests/tidy.sh" ||
+    run "clang-tidy over what has changed" env JOBS="$jobs" MOST=40 bash "$tests/tidy.sh" ||
         status=$?
     if [ "$status" -eq 3 ]; then
         notes+=("clang-tidy: not run, $(tail -n 1 "$log"); tests/tidy.sh --all reads all in half an hour")

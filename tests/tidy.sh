@@ -3,9 +3,10 @@
 #   tidy.sh [COMMIT]   the C++ files that have changed since the commit; without one, since the branch left origin/main,
 #                      or, on main itself, since the last commit
 #   tidy.sh --all      all C++ files: half an hour on two cores
-# Environment: BUILD, a folder with compile_commands.json (the first of build/release, build/dev, build/quick that has
-# one; of tests it reads only those of a build with -DCMAKE_UNITY_BUILD=OFF, which compiles each file by itself); JOBS,
-# how many files at once (1); MOST, of changed files: with more of them it reads none, says so and exits with 3.
+# Each file is read by itself, so an include that is missing is found too, and a name that hides another one.
+# Environment: BUILD, a folder with compile_commands.json (build/tidy, which is made: the presets compile several files
+# as one); JOBS, how many files at once (1); MOST, of changed files: with more of them it reads none, says so and exits
+# with 3.
 # The last line is `N passed, M failed`, counted in files.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
@@ -14,11 +15,12 @@ tidy=$(command -v clang-tidy-19) || { echo "there is no clang-tidy-19"; exit 2; 
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
 
-build=${BUILD:-}
-for preset in release dev quick; do
-    [ -n "$build" ] || [ ! -f "build/$preset/compile_commands.json" ] || build=build/$preset
-done
-[ -f "$build/compile_commands.json" ] || { echo "no compile_commands.json: build first, or set BUILD"; exit 2; }
+build=${BUILD:-build/tidy}
+if [ -z "${BUILD:-}" ]; then
+    configured=$(cmake --preset release -B "$build" -DCMAKE_UNITY_BUILD=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+        -DAGUI_TESTS=ON -DAGUI_BENCH=ON 2>&1) || { echo "$configured"; exit 2; }
+fi
+[ -f "$build/compile_commands.json" ] || { echo "there is no compile_commands.json in $build"; exit 2; }
 
 # The C++ files of the project, as git knows them, that differ from the commit.
 changed_since() {
