@@ -466,6 +466,12 @@ std::vector<std::string> passed_headers(const tools_config& tools) {
     return {names.begin(), names.end()};
 }
 
+std::string default_agent(const config& all) {
+    const std::string usual = run_settings().default_agent;
+    const bool has_it = std::ranges::find(all.agents, usual, &agent_config::id) != all.agents.end();
+    return has_it || all.agents.empty() ? usual : all.agents.front().id;
+}
+
 run_settings make_run_settings(
     const config& all, const provider_map& providers, const runner::loop_callback& decide_loop,
     const std::map<std::string, runner::tool_executors>& executors
@@ -505,9 +511,7 @@ run_settings make_run_settings(
         }
         entry->second.settings.executors = std::make_shared<const runner::tool_executors>(own);
     }
-    if (!settings.agents.contains(settings.default_agent) && !all.agents.empty()) {
-        settings.default_agent = all.agents.front().id;
-    }
+    settings.default_agent = default_agent(all);
     return settings;
 }
 

@@ -56,6 +56,8 @@ const runner::tool_registry& add_webhooks(
 /// `log` must outlive them.
 [[nodiscard]] std::vector<runner::mcp_server_settings>
 make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy);
+/// The id of the agent that answers where a request names none: `default`, or the first one.
+[[nodiscard]] std::string default_agent(const config& all);
 /// `providers` must outlive the settings. Throws std::runtime_error for executors of an agent that
 /// does not exist.
 [[nodiscard]] run_settings make_run_settings(

@@ -1,9 +1,11 @@
 #include "gateway/server_impl.hpp"
 
+#include "gateway/capabilities.hpp"
 #include "gateway/http/static_files.hpp"
 #include "gateway/peers/peer_routes.hpp"
 #include "gateway/routes/agui_route.hpp"
 #include "gateway/routes/cancel_route.hpp"
+#include "gateway/routes/capabilities_route.hpp"
 #include "gateway/routes/chat_stream_route.hpp"
 #include "gateway/routes/events_route.hpp"
 #include "gateway/routes/health_routes.hpp"
@@ -13,6 +15,8 @@
 #include "gateway/routes/thread_routes.hpp"
 #include "session/base/clock.hpp"
 
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace agui::gateway {
@@ -30,6 +34,11 @@ std::vector<route> server::impl::make_routes() {
     const http_handler chat =
         make_chat_stream_route(runs, parser, ids, &memory, passed_headers(settings.tools));
     const std::size_t depth = settings.server.input.max_json_depth;
+    std::map<std::string, boost::json::object, std::less<>> capabilities;
+    for (const agent_config& agent : settings.agents) {
+        capabilities.emplace(agent.id, capabilities_of(settings, agent));
+    }
+    const http_handler shown = make_capabilities_route(capabilities, default_agent(settings));
     std::vector<route> table{
         {.method = "POST", .pattern = "/agui", .handler = run, .passable = true, .json = true},
         {.method = "POST",
@@ -61,6 +70,8 @@ std::vector<route> server::impl::make_routes() {
             .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
             .handler = make_events_route(runs, &memory),
         },
+        {.method = "GET", .pattern = "/agui/capabilities", .handler = shown},
+        {.method = "GET", .pattern = "/agui/agents/{agentId}/capabilities", .handler = shown},
         {.method = "GET",
          .pattern = "/healthz",
          .handler = make_health_route(),

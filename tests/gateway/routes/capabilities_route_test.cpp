@@ -1,0 +1,78 @@
+// GET /agui/capabilities tells what the clients of an agent may rely on.
+
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace agui::test {
+namespace {
+
+class Capabilities : public server_test {
+protected:
+    boost::json::value of(std::string_view path) {
+        const raw_reply reply = ask(get(path));
+        EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
+        boost::system::error_code ec;
+        boost::json::value body = boost::json::parse(reply.body, ec);
+        EXPECT_FALSE(ec) << reply.body;
+        return body;
+    }
+
+    void add_agent(std::string_view id) {
+        gateway::agent_config agent = settings.agents.front();
+        agent.id = id;
+        settings.agents.push_back(agent);
+    }
+};
+
+TEST_F(Capabilities, AreThoseOfTheAgentThatIsNamedOrElseOfTheDefaultOne) {
+    add_agent("other");
+    settings.agents.back().max_rounds = 3;
+    start();
+    const boost::json::value usual = of("/agui/capabilities");
+    EXPECT_EQ(usual.at("identity").at("name").as_string(), settings.agents.front().id);
+    EXPECT_EQ(of("/agui/agents/" + settings.agents.front().id + "/capabilities"), usual);
+
+    const boost::json::value other = of("/agui/agents/other/capabilities");
+    EXPECT_EQ(other.at("identity").at("name").as_string(), "other");
+    EXPECT_EQ(other.at("execution").at("maxIterations").to_number<int>(), 3);
+
+    const raw_reply unknown = ask(get("/agui/agents/nobody/capabilities"));
+    EXPECT_EQ(unknown.status, 404);
+    EXPECT_EQ(error_code(unknown), "not_found");
+    EXPECT_EQ(ask(post("/agui/capabilities", "{}")).status, 405);
+}
+
+TEST_F(Capabilities, TheFirstAgentAnswersWhereNoneIsCalledDefault) {
+    settings.agents.front().id = "first";
+    add_agent("second");
+    start();
+    EXPECT_EQ(of("/agui/capabilities").at("identity").at("name").as_string(), "first");
+}
+
+TEST_F(Capabilities, FollowTheConfiguration) {
+    settings.server.run_timeout = std::chrono::seconds(90);
+    start();
+    const boost::json::value plain = of("/agui/capabilities");
+    EXPECT_FALSE(plain.at("output").at("structuredOutput").as_bool());
+    EXPECT_FALSE(plain.at("state").at("persistentState").as_bool()) << "the store is in memory";
+    EXPECT_EQ(plain.at("execution").at("maxExecutionTime").to_number<int>(), 90'000);
+}
+
+TEST_F(Capabilities, SayThatAStoreKeepsStateAndThatAReplyMayHaveAForm) {
+    use_sqlite();
+    settings.agents.front().overridable = {"response_format"};
+    start();
+    const boost::json::value found = of("/agui/capabilities");
+    EXPECT_TRUE(found.at("output").at("structuredOutput").as_bool());
+    EXPECT_TRUE(found.at("state").at("persistentState").as_bool());
+}
+
+} // namespace
+} // namespace agui::test
