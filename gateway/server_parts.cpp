@@ -84,16 +84,16 @@ make_messages_dialect(const model_config& model, logger& log) {
     return runner::make_anthropic_dialect(std::move(settings));
 }
 
-// A scripted model speaks OpenAI's dialect, too.
 std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model, logger& log) {
     // load_config() has checked it; a program that fills in a config itself has not.
     for (const runner::anthropic_refusal& each : refusals_of(model, model.parameters)) {
         throw std::runtime_error("models." + model.name + "." + each.setting + ": " + each.why);
     }
-    if (model.provider == model_config::provider_kind::anthropic) {
+    const model_config::provider_kind dialect = dialect_of(model);
+    if (dialect == model_config::provider_kind::anthropic) {
         return make_messages_dialect(model, log);
     }
-    if (model.provider == model_config::provider_kind::responses) {
+    if (dialect == model_config::provider_kind::responses) {
         runner::responses_settings settings;
         settings.extra_body = model.extra_body;
         settings.media_urls = model.media_urls;

@@ -181,6 +181,8 @@ struct model_config {
     provider_kind provider = provider_kind::openai;
     std::string base_url;
     std::string script; ///< The file or folder that a scripted model plays.
+    /// Of a scripted model: openai, anthropic or responses.
+    provider_kind dialect = provider_kind::openai;
     secret api_key;
     header_list headers;
     std::string ca_file;
@@ -213,6 +215,9 @@ struct model_config {
 
 /// True if a model server is asked, in one of the dialects.
 [[nodiscard]] bool is_served(model_config::provider_kind provider) noexcept;
+
+/// The dialect whose keys the model has: openai, anthropic or responses; openai for a custom model.
+[[nodiscard]] model_config::provider_kind dialect_of(const model_config& model) noexcept;
 
 /// The part of the configuration that the Messages dialect has.
 [[nodiscard]] runner::anthropic_settings anthropic_settings_of(const model_config& model);

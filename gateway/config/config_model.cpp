@@ -65,6 +65,12 @@ void describe_provider(config_table& table, model_config& model) {
     }
     if (table.uses(is_scripted)) {
         table.value("script", model.script);
+        table.choice(
+            "dialect", model.dialect,
+            {{"openai", kind::openai},
+             {"anthropic", kind::anthropic},
+             {"responses", kind::responses}}
+        );
     }
     if (served && model.base_url.empty() && !table.has("base_url")) {
         table.problem("base_url", "is missing");
@@ -72,8 +78,10 @@ void describe_provider(config_table& table, model_config& model) {
     if (provider == "scripted" && model.script.empty()) {
         table.problem("script", "is missing: the file or folder with the scripted answers");
     }
-    if ((served || provider == "custom") && table.has("script")) {
-        table.problem("script", "is only for provider = \"scripted\"");
+    for (const std::string_view key : {"script", "dialect"}) {
+        if ((served || provider == "custom") && table.has(key)) {
+            table.problem(key, "is only for provider = \"scripted\"");
+        }
     }
     if (!table.value("model", model.parameters.model) && served && !table.has("model")) {
         table.problem("model", "is missing");
@@ -229,7 +237,7 @@ void check_anthropic(config_table& table, const model_config& model) {
 }
 
 /// Refuses keys of other dialects, which would have no effect.
-void refuse_keys_of_others(config_table& table, kind provider) {
+void refuse_keys_of_others(config_table& table, kind own) {
     struct dialect_keys {
         kind dialect;
         std::vector<std::string_view> keys;
@@ -243,8 +251,6 @@ void refuse_keys_of_others(config_table& table, kind provider) {
         },
         dialect_keys{kind::responses, {"reasoning_summary", "encrypted_reasoning"}},
     };
-    // Scripted models and those of a program have the keys of OpenAI's dialect.
-    const kind own = is_served(provider) ? provider : kind::openai;
     for (const dialect_keys& each : all) {
         for (const std::string_view key : each.keys) {
             if (each.dialect != own && table.has(key)) {
@@ -273,6 +279,13 @@ bool is_served(kind provider) noexcept {
     return provider == kind::openai || provider == kind::anthropic || provider == kind::responses;
 }
 
+kind dialect_of(const model_config& model) noexcept {
+    if (model.provider == kind::scripted) {
+        return model.dialect;
+    }
+    return is_served(model.provider) ? model.provider : kind::openai;
+}
+
 runner::anthropic_settings anthropic_settings_of(const model_config& model) {
     runner::anthropic_settings settings;
     settings.extra_body = model.extra_body;
@@ -292,11 +305,12 @@ runner::anthropic_settings anthropic_settings_of(const model_config& model) {
 
 std::vector<runner::anthropic_refusal>
 refusals_of(const model_config& model, const runner::model_parameters& parameters) {
-    if (model.provider == kind::anthropic) {
+    const kind dialect = dialect_of(model);
+    if (dialect == kind::anthropic) {
         return runner::anthropic_refusals(parameters, anthropic_settings_of(model));
     }
     std::vector<runner::anthropic_refusal> all;
-    if (model.provider == kind::responses) {
+    if (dialect == kind::responses) {
         for (const std::string_view setting : runner::responses_refusals(parameters, model.drop)) {
             const std::string name(setting);
             all.push_back({name, "the Responses dialect has no " + name});
@@ -349,10 +363,10 @@ void describe_model(config_table& table, model_config& model) {
     table.value("extra_body", model.extra_body);
     table.value("media_urls", model.media_urls);
     table.value("file_sources", model.file_sources);
-    const bool is_anthropic = model.provider == kind::anthropic;
-    const bool is_responses = model.provider == kind::responses;
-    const bool is_other = !is_anthropic && !is_responses; // A scripted model is like OpenAI's.
-    if (table.uses(is_other)) {
+    const kind dialect = dialect_of(model);
+    const bool is_anthropic = dialect == kind::anthropic;
+    const bool is_responses = dialect == kind::responses;
+    if (table.uses(dialect == kind::openai)) {
         describe_openai(table, model);
     }
     if (table.uses(is_anthropic)) {
@@ -365,7 +379,7 @@ void describe_model(config_table& table, model_config& model) {
         table.value("drop", model.drop);
     }
     if (!table.is_printed()) {
-        refuse_keys_of_others(table, model.provider);
+        refuse_keys_of_others(table, dialect);
     }
     if (is_anthropic && !table.is_printed()) {
         check_anthropic(table, model);

@@ -1,12 +1,13 @@
 #include "proto-fixtures/replay/transcript.hpp"
 
 #include "proto-fixtures/replay/placeholders.hpp"
+#include "session/base/json_member.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
-#include <algorithm>
-#include <iterator>
+#include <string_view>
+#include <utility>
 
 namespace agui::replay {
 
@@ -14,21 +15,38 @@ namespace json = boost::json;
 
 namespace {
 
-/// The messages that an answer expects in the request, or null if it expects none in particular.
-const json::array* expected_messages(const model_turn& turn) {
-    const json::value* messages = turn.expect ? turn.expect->if_contains("messages") : nullptr;
-    return messages == nullptr ? nullptr : messages->if_array();
+/// The conversation in a request's body: its messages, or the items of the Responses dialect. Null
+/// if there is none.
+const json::array* conversation_in(const json::object& body) {
+    for (const std::string_view name : {"messages", "input"}) {
+        const json::value* list = body.if_contains(name);
+        if (list != nullptr && list->is_array()) {
+            return &list->get_array();
+        }
+    }
+    return nullptr;
 }
 
-std::size_t assistant_messages(const json::array& messages) {
-    return static_cast<std::size_t>(std::count_if(
-        messages.begin(), messages.end(),
-        [](const json::value& message) {
-            const json::object* object = message.if_object();
-            const json::value* role = object == nullptr ? nullptr : object->if_contains("role");
-            return role != nullptr && *role == "assistant";
-        }
-    ));
+/// True if the model said it. Items of the Responses dialect that are no message have no role.
+bool is_of_model(const json::value& message) {
+    const json::object* object = message.if_object();
+    if (object == nullptr) {
+        return false;
+    }
+    const std::string_view role = string_in(*object, "role");
+    return role.empty() ? string_in(*object, "type") != "function_call_output"
+                        : role == "assistant";
+}
+
+/// The number of the model's answers. Messages or items in a row are one answer.
+std::size_t answers_in(const json::array& conversation) {
+    std::size_t answers = 0;
+    bool in_answer = false;
+    for (const json::value& each : conversation) {
+        const bool was_in_answer = std::exchange(in_answer, is_of_model(each));
+        answers += in_answer && !was_in_answer ? 1 : 0;
+    }
+    return answers;
 }
 
 } // namespace
@@ -46,27 +64,28 @@ std::optional<runner::scripted_answer> transcript::answer(const runner::transpor
     boost::system::error_code ec;
     const json::value body = json::parse(request.body, ec);
     const json::object* object = ec ? nullptr : body.if_object();
-    const json::value* messages = object == nullptr ? nullptr : object->if_contains("messages");
-    if (messages == nullptr || !messages->is_array() || turns_.empty()) {
+    const json::array* conversation = object == nullptr ? nullptr : conversation_in(*object);
+    if (conversation == nullptr || turns_.empty()) {
         return std::nullopt;
     }
-    const std::vector<std::size_t> fitting = candidates(messages->get_array());
+    const std::vector<std::size_t> fitting = candidates(*conversation);
     const std::lock_guard lock(mutex_);
     const std::size_t turn = given_[fitting]++ % fitting.size();
     return turns_[fitting[turn]].answer;
 }
 
-std::vector<std::size_t> transcript::candidates(const json::array& messages) const {
+std::vector<std::size_t> transcript::candidates(const json::array& conversation) const {
     std::vector<std::size_t> exact;
     std::vector<std::size_t> alike;
     for (std::size_t i = 0; i < turns_.size(); ++i) {
-        const json::array* expected = expected_messages(turns_[i]);
-        if (expected == nullptr || expected->empty() || messages.empty()) {
+        const json::array* expected =
+            turns_[i].expect ? conversation_in(*turns_[i].expect) : nullptr;
+        if (expected == nullptr || expected->empty() || conversation.empty()) {
             continue;
         }
-        if (placeholders::could_match(*expected, messages)) {
+        if (placeholders::could_match(*expected, conversation)) {
             exact.push_back(i);
-        } else if (placeholders::could_match(expected->back(), messages.back())) {
+        } else if (placeholders::could_match(expected->back(), conversation.back())) {
             alike.push_back(i);
         }
     }
@@ -76,7 +95,7 @@ std::vector<std::size_t> transcript::candidates(const json::array& messages) con
     if (!alike.empty()) {
         return alike;
     }
-    return {assistant_messages(messages) % turns_.size()};
+    return {answers_in(conversation) % turns_.size()};
 }
 
 } // namespace agui::replay

@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace agui::gateway {
 namespace {
@@ -91,6 +93,27 @@ TEST(Providers, SpeakTheResponsesDialectToo) {
     all.models[0].provider = model_config::provider_kind::responses;
 
     EXPECT_EQ(make_providers(all, {}, null_logger()).at("main")->name(), "main");
+}
+
+TEST(Providers, OfAScriptSpeakItsDialect) {
+    using kind = model_config::provider_kind;
+    for (const auto& [dialect, binds] :
+         {std::pair(kind::openai, false), std::pair(kind::anthropic, true),
+          std::pair(kind::responses, false)}) {
+        config all = with_claude();
+        all.models[0].provider = kind::scripted;
+        all.models[0].dialect = dialect;
+        server_options options;
+        options.script_of = [](const model_config&) -> runner::script {
+            return [](const runner::transport_request&) {
+                return std::optional<runner::scripted_answer>();
+            };
+        };
+
+        const provider_map made = make_providers(all, options, null_logger());
+
+        EXPECT_EQ(made.at("main")->binds_tools(), binds); // Only Claude's.
+    }
 }
 
 // A program that fills in a configuration itself has not had it checked.

@@ -89,6 +89,33 @@ TEST(Transcript, GivesSeveralAnswersToOneConversationInTurn) {
     EXPECT_EQ(ask(model, hello), "failure");
 }
 
+TEST(Transcript, ChoosesByTheItemsOfTheResponsesDialect) {
+    const auto item = [](const char* role, const char* text) {
+        return R"({"type":"message","role":")" + std::string(role) + R"(","content":")" + text +
+               "\"}";
+    };
+    const auto body_of = [](transcript& model, const std::string& input) {
+        runner::transport_request request;
+        request.body = R"({"model":"m","input":)" + input + "}";
+        const auto answer = model.answer(request);
+        return answer ? answer->body : "none";
+    };
+    model_turn second = turn("second", nullptr);
+    second.expect = json::object{{"input", json::parse("[" + item("user", "Bye.") + "]")}};
+    transcript model(with_turns({turn("first", nullptr), second, turn("third", nullptr)}));
+    const std::string one = item("user", "a");
+    const std::string two = one + R"(,{"type":"reasoning","id":"rs_1"},)" +
+                            item("assistant", "Let me look.") +
+                            R"(,{"type":"function_call","call_id":"c"},)" +
+                            R"({"type":"function_call_output","call_id":"c"},)" +
+                            R"({"type":"reasoning","id":"rs_2"},)" + item("assistant", "b");
+
+    EXPECT_EQ(body_of(model, "[" + item("user", "Bye.") + "]"), "second");
+    EXPECT_EQ(body_of(model, "[" + two + "," + item("user", "Bye.") + "]"), "second");
+    EXPECT_EQ(body_of(model, "[" + one + "]"), "first");
+    EXPECT_EQ(body_of(model, "[" + two + "," + item("user", "c") + "]"), "third");
+}
+
 TEST(Transcript, HasNoAnswerToAnInvalidChat) {
     transcript model(with_turns({turn("first", hello)}));
     runner::transport_request request;

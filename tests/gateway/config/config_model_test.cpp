@@ -128,6 +128,72 @@ TEST(Config, ReadsAModelOfTheResponsesDialect) {
     );
 }
 
+constexpr const char* scripted = R"(
+[models.main]
+provider = "scripted"
+script = "folder"
+)";
+
+TEST(Config, AScriptedModelSpeaksAnyDialect) {
+    using kind = model_config::provider_kind;
+    const std::vector<std::pair<std::string, kind>> expected = {
+        {"openai", kind::openai}, {"anthropic", kind::anthropic}, {"responses", kind::responses}
+    };
+    EXPECT_EQ(load(scripted).value().models.at(0).dialect, kind::openai);
+    for (const auto& [name, value] : expected) {
+        SCOPED_TRACE(name);
+        const config read = load(scripted, {"models.main.dialect=" + name}).value();
+        EXPECT_EQ(read.models.at(0).dialect, value);
+        EXPECT_EQ(dialect_of(read.models.at(0)), value);
+        const std::string printed = print_config(read);
+        EXPECT_NE(printed.find("dialect = '" + name + "'"), std::string::npos) << printed;
+        EXPECT_EQ(print_config(load(printed).value()), printed);
+    }
+    EXPECT_NE(
+        problem_of(scripted, {"models.main.dialect=messages"})
+            .find("dialect: must be one of \"openai\", \"anthropic\", \"responses\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"models.main.dialect=openai"})
+            .find("dialect: is only for provider = \"scripted\""),
+        std::string::npos
+    );
+}
+
+TEST(Config, AScriptedModelHasTheKeysOfItsDialect) {
+    const std::string messages = std::string(scripted) + "dialect = \"anthropic\"\n";
+    const std::string responses = std::string(scripted) + "dialect = \"responses\"\n";
+
+    EXPECT_EQ(
+        load(messages + "thinking_display = \"summarized\"\n")
+            .value()
+            .models.at(0)
+            .thinking_display,
+        runner::anthropic_display::summarized
+    );
+    EXPECT_FALSE(
+        load(responses + "encrypted_reasoning = false\n").value().models.at(0).encrypted_reasoning
+    );
+    EXPECT_NE(
+        problem_of(messages, {"models.main.variant=gemini"}).find("only for provider = \"openai\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(responses, {"models.main.betas=[\"b\"]"})
+            .find("only for provider = \"anthropic\""),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(messages, {"models.main.model=claude-opus-5-5", "models.main.temperature=0.5"})
+            .find("refuses any temperature"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(responses, {"models.main.seed=1"}).find("seed: the Resp"), std::string::npos
+    );
+}
+
 TEST(Config, RefusesWhatTheModelRefuses) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"temperature=0.5", "models.main.temperature: \"claude-opus-5-5\" refuses any temperature"},

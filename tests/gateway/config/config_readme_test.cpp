@@ -47,6 +47,8 @@ const std::vector<std::string> everything{
     "models.gpt.provider=responses",
     "models.gpt.base_url=http://h/v1",
     "models.gpt.model=gpt-5.6",
+    "models.script.provider=scripted",
+    "models.script.script=folder",
     "agents.0.id=default",
     "agents.0.models=[\"main\"]",
     "tools.external.0.name=t",
