@@ -6,6 +6,9 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
+#include <vector>
+
 namespace agui::runner {
 
 namespace {
@@ -34,6 +37,17 @@ bool is_stored_elsewhere(answer_blocks::block::kind what, std::string_view name)
         break;
     }
     return false;
+}
+
+/// True if the answer has a call of a tool of the server without its result.
+bool waits_for_server(const std::vector<answer_blocks::block>& list) {
+    return std::ranges::any_of(list, [&list](const answer_blocks::block& call) {
+        const std::string_view id = string_in(call.members, "id");
+        return string_in(call.members, "type").ends_with("_tool_use") &&
+               std::ranges::none_of(list, [id](const answer_blocks::block& each) {
+                   return string_in(each.members, "tool_use_id") == id;
+               });
+    });
 }
 
 } // namespace
@@ -142,9 +156,10 @@ void anthropic_block_reader::stop(std::optional<std::int64_t> index) {
     }
 }
 
-void anthropic_block_reader::hand_over_record(bool needed) {
+void anthropic_block_reader::hand_over_record(ending how) {
     std::optional<answer_blocks> all = take_record();
-    if (!all) {
+    // The server refuses a call of its own tool without a result, which a cut answer never gets.
+    if (!all || (how == ending::cut && waits_for_server(all->list))) {
         return;
     }
     for (answer_blocks::block& each : all->list) {
@@ -153,7 +168,7 @@ void anthropic_block_reader::hand_over_record(bool needed) {
             each.members.clear();
         }
     }
-    if (needed || !all->is_plain()) {
+    if (how == ending::pause || !all->is_plain()) {
         sink_.on_turn_data(record_name, to_json(*all));
     }
 }

@@ -24,10 +24,11 @@ public:
     /// A block is over. A call whose arguments are whole may then be acted upon.
     void stop(std::optional<std::int64_t> index);
 
+    enum class ending { whole, pause, cut };
     /// Passes on the record of the blocks, unless they cannot be sent back exactly as they came, or
-    /// it says nothing and is not `needed`. Call it after finish(), for an answer that ended by
-    /// itself.
-    void hand_over_record(bool needed);
+    /// it says nothing and the answer is no pause. Call it after finish(), for an answer that ended
+    /// by itself or was cut by a limit.
+    void hand_over_record(ending how);
 
 private:
     void start_call(block& which, const boost::json::object& value, bool torn);

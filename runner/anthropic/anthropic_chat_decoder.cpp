@@ -141,7 +141,9 @@ void anthropic_decoder::settle() {
     if (!blocks_.problem().empty()) {
         fail(std::string(blocks_.problem()));
     } else if (reason_ && reason_ != finish_reason::refusal) {
-        blocks_.hand_over_record(pauses);
+        using ending = anthropic_block_reader::ending;
+        const bool is_cut = reason_ == finish_reason::length;
+        blocks_.hand_over_record(pauses ? ending::pause : is_cut ? ending::cut : ending::whole);
     }
 }
 

@@ -21,8 +21,8 @@ namespace agui::runner {
 /// The sink always gets valid UTF-8.
 ///
 /// The answer's blocks are recorded as data to be sent back with the turn (answer_blocks), unless
-/// they are only one text and then calls, and the answer is no pause. An answer that was cut,
-/// failed or refused has no record.
+/// they are only one text and then calls, and the answer is no pause. An answer that broke off,
+/// failed or was refused has no record; one that a limit cut has.
 class anthropic_decoder final : public stream_decoder {
 public:
     anthropic_decoder(model_sink& sink, std::string model, std::string provider_name);

@@ -24,8 +24,8 @@ namespace agui::runner {
 /// them. Tools that the server executes are no calls; they are kept with the answer.
 ///
 /// The answer's items are recorded as data to be sent back with the turn (answer_blocks), unless
-/// they are only one message and then calls. An answer that was cut, failed or was filtered has no
-/// record.
+/// they are only one message and then calls. An answer that broke off, failed or was filtered has
+/// no record; one that a limit cut has.
 class responses_decoder final : public stream_decoder {
 public:
     responses_decoder(model_sink& sink, std::string model, std::string provider_name);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace agui::runner {
 
@@ -48,6 +49,34 @@ std::string arguments_in(const json::object& item) {
     const json::value* const value = item.if_contains("arguments");
     return value != nullptr && value->is_object() ? json::serialize(*value)
                                                   : std::string(text_of(value));
+}
+
+/// True for a call of a tool that is not ours, such as a custom one, without its output: nobody
+/// gives that, and the server refuses the one without the other. Tools of the server have no
+/// call_id.
+bool is_unanswered(
+    const answer_blocks::block& value, const std::vector<answer_blocks::block>& all
+) {
+    const std::string_view id = string_in(value.members, "call_id");
+    return value.what == kind::other && !id.empty() &&
+           std::ranges::none_of(all, [id](const answer_blocks::block& each) {
+               return each.what == kind::other && string_in(each.members, "call_id") == id &&
+                      string_in(each.members, "type").ends_with("_output");
+           });
+}
+
+/// Leaves out such calls, and reasoning that stands directly before one. Returns their number.
+std::size_t leave_out_unanswered(std::vector<answer_blocks::block>& list) {
+    const std::size_t before = list.size();
+    bool leaves_out = false;
+    for (std::size_t at = list.size(); at-- > 0;) {
+        const bool is_reasoning = string_in(list[at].members, "type") == "reasoning";
+        leaves_out = is_reasoning ? leaves_out : is_unanswered(list[at], list);
+        if (leaves_out) {
+            list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+    }
+    return before - list.size();
 }
 
 } // namespace
@@ -251,7 +280,8 @@ void responses_item_reader::hand_over_record() {
     if (!all) {
         return;
     }
-    const std::size_t lost = std::erase_if(all->list, [](const answer_blocks::block& each) {
+    std::size_t lost = leave_out_unanswered(all->list);
+    lost += std::erase_if(all->list, [](const answer_blocks::block& each) {
         const std::string_view type = string_in(each.members, "type");
         return each.what == kind::other &&
                (type.empty() ||

@@ -225,6 +225,12 @@ const std::vector<decoder_case>& call_cases() {
          message_start() + call_block(0, "a", "f", R"({\"x\":)") + end_events("max_tokens"),
          {"call 0 a f", R"(arguments 0 {"x":)"},
          "length"},
+        {"ThoughtBeforeACallThatTheTokenLimitCut", // It is whole, so it goes back.
+         message_start() + thinking_block(0, "Hm.", "c2ln") +
+             call_block(1, "a", "f", R"({\"x\":)") + end_events("max_tokens"),
+         {"reasoning Hm.", "call 0 a f", R"(arguments 0 {"x":)"},
+         "length",
+         R"([{"is":"thinking","bytes":3,"members":{"signature":"c2ln"}},{"is":"call"}])"},
         {"CutByTheTokenLimitBeforeItsArguments",
          message_start() + call_start(0, "a", "f") + block_stop(0) + end_events("max_tokens"),
          {"call 0 a f"},
@@ -248,6 +254,23 @@ const std::vector<decoder_case>& call_cases() {
          R"("tool_use_id":"srvtoolu_1",)"
          R"("content":[{"type":"web_search_result","encrypted_content":"E"}]}},)"
          R"({"is":"text","bytes":6}])"},
+        {"ToolOfTheServerThatTheTokenLimitCut", // Its call would have no result.
+         message_start() + thinking_block(0, "", "c2ln") +
+             block_start(1, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +
+             json_delta(1, "{}") + block_stop(1) + end_events("max_tokens"),
+         {},
+         "length"},
+        {"ToolOfTheServerBeforeTheTokenLimitCutTheText",
+         message_start() +
+             block_start(0, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +
+             block_stop(0) +
+             block_start(1, R"({"type":"web_search_tool_result","tool_use_id":"s","content":[]})") +
+             block_stop(1) + text_block(2, "a") + end_events("max_tokens"),
+         {"text a"},
+         "length",
+         R"([{"is":"other","members":{"type":"server_tool_use","id":"s","name":"n","input":{}}},)"
+         R"({"is":"other","members":{"type":"web_search_tool_result","tool_use_id":"s",)"
+         R"("content":[]}},{"is":"text","bytes":1}])"},
         {"CutInputOfAToolOfTheServer",
          message_start() +
              block_start(0, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +

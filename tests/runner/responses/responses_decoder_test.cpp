@@ -222,6 +222,24 @@ const std::vector<decoder_case>& reasoning_cases() {
          R"([{"is":"other","members":{"type":"web_search_call","id":"ws_1",)"
          R"("status":"completed"}},)" +
              text_record + "]"},
+        {"CallOfACustomTool", // Without its output, it cannot go back.
+         created + reasoning(0, "rs_1") +
+             added(1, R"({"type":"custom_tool_call","id":"c","call_id":"cc","input":""})") +
+             event("custom_tool_call_input.delta", at(1) + R"(,"delta":"x")") +
+             done(1, R"({"type":"custom_tool_call","id":"c","call_id":"cc","input":"x"})") +
+             reasoning(2, "rs_1") + message(3, "a") + end(),
+         {"text a"},
+         "stop",
+         "[" + reasoning_record + R"(,{"is":"text","bytes":1}])"},
+        {"AnsweredCallOfAShell",
+         created + done(0, R"({"type":"shell_call","id":"s","call_id":"sc"})") +
+             done(1, R"({"type":"shell_call_output","call_id":"sc","output":[]})") +
+             message(2, "a") + end(),
+         {"text a"},
+         "stop",
+         R"([{"is":"other","members":{"type":"shell_call","id":"s","call_id":"sc"}},)"
+         R"({"is":"other","members":{"type":"shell_call_output","call_id":"sc","output":[]}},)" +
+             text_record + "]"},
         {"McpToolOfTheServer",
          created + added(0, R"({"type":"mcp_call","id":"m","name":"f","arguments":""})") +
              event("mcp_call_arguments.delta", at(0) + R"(,"delta":"{}")") +
@@ -312,6 +330,15 @@ const std::vector<decoder_case>& call_cases() {
          begun + done(0, call_item("a", "f", "", "incomplete")) + incomplete("max_output_tokens"),
          {"call 0 a f"},
          "length"},
+        {"ReasoningBeforeACallThatTheLimitCut", // It is whole, so it goes back.
+         created + reasoning(0, "rs_1") + added(1, call_item("a", "f", "", "in_progress")) +
+             arguments_delta(1, R"({\"x\":)") +
+             done(1, call_item("a", "f", R"({\"x\":)", "incomplete")) +
+             incomplete("max_output_tokens"),
+         {"call 0 a f", R"(arguments 0 {"x":)"},
+         "length",
+         "[" + reasoning_record + R"(,{"is":"call","members":{"id":"fc_a","status":"incomplete"}}])"
+        },
         {"ArgumentsOfNoCall",
          created + arguments_delta(0, "{}") + end(),
          {},
