@@ -48,9 +48,10 @@ allow runner hooks tools base
 allow runner loop hooks tools base
 allow runner chat loop hooks tools base
 allow translator agui
-allow translator input agui
+allow translator input agui schema
 allow translator chat_stream input agui
-allow translator verifier
+allow translator schema
+allow translator verifier schema
 allow gateway base
 allow gateway http base
 allow gateway log base

@@ -4,6 +4,7 @@
 #include "session/conversation/media_part.hpp"
 #include "translator/agui/event_writer.hpp"
 #include "translator/input/input_fields.hpp"
+#include "translator/schema/type_tables.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -18,19 +19,17 @@ using notes_type = std::vector<std::string>;
 /// A part, or nothing if it is dropped.
 using kept = std::optional<object>;
 
-bool is_media(std::string_view type) {
-    return type == "image" || type == "audio" || type == "video" || type == "document";
-}
-
-/// Copies an optional text member.
+/// Copies a text member, which may be missing unless the protocol requires it.
 result<void>
-copy_text(const object& from, std::string_view key, std::string_view path, object& to) {
-    auto text = read_text(from, key, path);
+copy_text(const object& from, const tables::member_rule& rule, std::string_view path, object& to) {
+    const auto text = read_text(from, rule.name, path);
     if (!text) {
         return text.error();
     }
     if (*text) {
-        to.emplace(key, **text);
+        to.emplace(rule.name, **text);
+    } else if (rule.is_required()) {
+        return read_required_text(from, rule.name, path).error();
     }
     return {};
 }
@@ -44,28 +43,14 @@ result<kept> read_source(const value& given, const std::string& path, notes_type
     if (!type) {
         return type.error();
     }
-    if (*type != "data" && *type != "url" && *type != "file") {
+    const tables::shape* known = tables::find_named(tables::source_type.shapes, *type);
+    if (known == nullptr) {
         add_note(notes, path, "unknown kind of source, its part is dropped");
         return kept();
     }
-    const auto handle = read_required_text(**source, "value", path);
-    if (!handle) {
-        return handle.error();
-    }
-    object out{{"type", *type}, {"value", *handle}};
-    if (*type == "data") {
-        const auto mime_type = read_required_text(**source, "mimeType", path);
-        if (!mime_type) {
-            return mime_type.error();
-        }
-        out.emplace("mimeType", *mime_type);
-        return kept(std::move(out));
-    }
-    if (auto copied = copy_text(**source, "mimeType", path, out); !copied) {
-        return copied.error();
-    }
-    if (*type == "file") {
-        if (auto copied = copy_text(**source, "provider", path, out); !copied) {
+    object out{{"type", *type}};
+    for (const tables::member_rule& rule : known->members) {
+        if (auto copied = copy_text(**source, rule, path, out); !copied) {
             return copied.error();
         }
     }
@@ -113,35 +98,33 @@ result<kept> read_part(const value& given, const std::string& path, notes_type& 
     if (*type == "binary") {
         return upgrade_binary(**part, path, notes);
     }
-    object out{{"type", *type}};
-    if (*type == "text") {
-        const auto text = read_required_text(**part, "text", path);
-        if (!text) {
-            return text.error();
-        }
-        out.emplace("text", *text);
-    } else if (is_media(*type)) {
-        const value* given_source = find_member(**part, "source");
-        if (given_source == nullptr) {
-            return invalid_input(joined(path, "source"), "is required and must be an object");
-        }
-        auto source = read_source(*given_source, joined(path, "source"), notes);
-        if (!source) {
-            return source.error();
-        }
-        if (!*source) {
-            return kept();
-        }
-        out.emplace("source", std::move(**source));
-    } else {
+    const tables::shape* known = tables::find_named(tables::part_type.shapes, *type);
+    if (known == nullptr) {
         add_note(notes, path, "unknown kind of part, dropped");
         return kept();
     }
-    if (auto copied = copy_text(**part, "id", path, out); !copied) {
-        return copied.error();
-    }
-    if (const value* metadata = find_member(**part, "metadata")) {
-        out.emplace("metadata", *metadata);
+    object out{{"type", *type}};
+    for (const tables::member_rule& rule : known->members) {
+        const value* member = find_member(**part, rule.name);
+        if (rule.kind == tables::text) {
+            if (auto copied = copy_text(**part, rule, path, out); !copied) {
+                return copied.error();
+            }
+        } else if (rule.kind == tables::value && member != nullptr) {
+            out.emplace(rule.name, *member);
+        } else if (rule.kind == tables::nested) {
+            if (member == nullptr) {
+                return invalid_input(joined(path, rule.name), "is required and must be an object");
+            }
+            auto source = read_source(*member, joined(path, rule.name), notes);
+            if (!source) {
+                return source.error();
+            }
+            if (!*source) {
+                return kept();
+            }
+            out.emplace(rule.name, std::move(**source));
+        }
     }
     return kept(std::move(out));
 }

@@ -1,6 +1,6 @@
 #include "translator/verifier/verifier_schema.hpp"
 
-#include "translator/verifier/verifier_tables.hpp"
+#include "translator/schema/event_tables.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
@@ -76,13 +76,6 @@ const member_rule* find_rule(std::initializer_list<member_rules> groups, std::st
     return nullptr;
 }
 
-const shape* find_shape(std::span<const shape> shapes, std::string_view type) {
-    const auto found = std::find_if(shapes.begin(), shapes.end(), [type](const shape& known) {
-        return known.type == type;
-    });
-    return found == shapes.end() ? nullptr : &*found;
-}
-
 violation check_member(const json_value& given, const member_rule& rule, const std::string& path);
 
 /// The object must have the required members of `groups` and, unless it is `open`, no other members
@@ -93,7 +86,7 @@ violation check_members(
 ) {
     for (const member_rules group : groups) {
         for (const member_rule& rule : group) {
-            if (rule.required && !given.contains(rule.name)) {
+            if (rule.is_required() && !given.contains(rule.name)) {
                 const std::string where = path + "." + std::string(rule.name);
                 return wrong(missing_rule(where), where, "is missing");
             }
@@ -115,54 +108,22 @@ violation check_members(
     return std::nullopt;
 }
 
-violation check_object(const json_value& given, member_rules rules, const std::string& path) {
+violation check_object(const json_value& given, const object_type& type, const std::string& path) {
     if (!given.is_object()) {
         return wrong(type_rule(path), path, "must be an object");
     }
-    return check_members(given.get_object(), {rules}, path);
-}
-
-/// One of several shapes, told apart by the text member `key`.
-violation check_union(
-    const json_value& given, std::string_view key, std::span<const shape> shapes, member_rules base,
-    const std::string& path, member_rules more = {}
-) {
-    if (!given.is_object()) {
-        return wrong(type_rule(path), path, "must be an object");
+    const json_object& object = given.get_object();
+    if (type.key.empty()) {
+        return check_members(object, {type.members}, path);
     }
-    const json_value* type = given.get_object().if_contains(key);
-    const shape* known =
-        type != nullptr && type->is_string() ? find_shape(shapes, type->get_string()) : nullptr;
-    if (known == nullptr) {
-        return wrong(type_rule(path), path + "." + std::string(key), "is not a known kind");
-    }
-    return check_members(given.get_object(), {base, known->members, more}, path);
-}
-
-violation check_operation(const json_value& given, const std::string& path) {
-    static constexpr member_rule base[] = {{"op", text, required}};
-    if (!given.is_object()) {
-        return wrong("schema", path, "must be an object");
-    }
-    const json_object& operation = given.get_object();
-    const json_value* name = operation.if_contains("op");
+    const json_value* name = object.if_contains(type.key);
     const shape* known = name != nullptr && name->is_string()
-                             ? find_shape(patch_shapes, name->get_string())
+                             ? find_named(type.shapes, name->get_string())
                              : nullptr;
     if (known == nullptr) {
-        return wrong("schema", path + ".op", "is not an operation of RFC 6902");
+        return wrong(type_rule(path), path + "." + std::string(type.key), "is not a known kind");
     }
-    // These are the only objects in which the protocol allows further members.
-    if (auto found = check_members(operation, {base, known->members}, path, true)) {
-        return found;
-    }
-    for (const std::string_view key : {"path", "from"}) {
-        const json_value* pointer = operation.if_contains(key);
-        if (pointer != nullptr && pointer->is_string() && !is_pointer(pointer->get_string())) {
-            return wrong("schema", path + "." + std::string(key), "is not a JSON pointer");
-        }
-    }
-    return std::nullopt;
+    return check_members(object, {type.members, known->members}, path, type.is_open);
 }
 
 template <class Check>
@@ -204,40 +165,25 @@ violation check_text(const json_value& given, const member_rule& rule, const std
     if (rule.kind == id && content.empty()) {
         return wrong("empty-id", path, "must not be empty");
     }
+    if (rule.kind == pointer && !is_pointer(content)) {
+        return wrong("schema", path, "is not a JSON pointer");
+    }
     if (rule.kind == literal && !is_one_of(content, rule.allowed)) {
         return wrong("schema", path, "must be one of " + std::string(rule.allowed));
     }
     return std::nullopt;
 }
 
-violation check_list(const json_value& given, member_kind kind, const std::string& path) {
-    return check_each(given, path, [kind](const json_value& element, const std::string& where) {
-        switch (kind) {
-        case texts:
-            return element.is_string() ? violation()
-                                       : wrong(type_rule(where), where, "must be a string");
-        case messages:
-            return check_union(element, "role", message_shapes, message_base, where, encryption);
-        case calls:
-            if (!element.is_object()) {
-                return wrong("schema", where, "must be an object");
-            }
-            return check_members(element.get_object(), {call_members, encryption}, where);
-        case parts_or_text:
-            return check_union(element, "type", part_shapes, part_base, where);
-        case patch:
-            return check_operation(element, where);
-        case usage:
-            return check_object(element, usage_members, where);
-        case interrupts:
-            return check_object(element, interrupt_members, where);
-        case tools:
-            return check_object(element, tool_members, where);
-        case context:
-            return check_object(element, context_members, where);
-        default:
-            return check_object(element, resume_members, where);
-        }
+violation check_list(const json_value& given, const object_type& type, const std::string& path) {
+    return check_each(given, path, [&type](const json_value& element, const std::string& where) {
+        return check_object(element, type, where);
+    });
+}
+
+violation check_texts(const json_value& given, const std::string& path) {
+    return check_each(given, path, [](const json_value& element, const std::string& where) {
+        return element.is_string() ? violation()
+                                   : wrong(type_rule(where), where, "must be a string");
     });
 }
 
@@ -253,6 +199,8 @@ violation check_member(const json_value& given, const member_rule& rule, const s
     case id:
     case delta:
     case literal:
+    case pointer:
+    case enumerated:
         return check_text(given, rule, path);
     case integer:
     case count:
@@ -260,36 +208,25 @@ violation check_member(const json_value& given, const member_rule& rule, const s
     case boolean:
         return given.is_bool() ? violation() : wrong("schema", path, "must be true or false");
     case object:
+    case document:
         return given.is_object() ? violation() : wrong("schema", path, "must be an object");
     case any:
     case value:
         return std::nullopt;
-    case function:
-        return check_object(given, function_members, path);
-    case input:
-        return check_object(given, input_members, path);
-    case source:
-        return check_union(given, "type", source_shapes, source_base, path);
-    case outcome:
-        return check_union(given, "type", outcome_shapes, outcome_base, path);
-    case suspension:
-        return check_union(given, "type", suspension_shapes, outcome_base, path);
-    case parts_or_text:
-        return given.is_string() ? violation() : check_list(given, rule.kind, path);
-    case interrupts:
+    case texts:
+        return check_texts(given, path);
+    case nested:
+    case merged:
+        return check_object(given, *rule.type, path);
+    case text_or_list:
+        return given.is_string() ? violation() : check_list(given, *rule.type, path);
+    case filled_list:
         if (given.is_array() && given.get_array().empty()) {
             return wrong("schema", path, "must not be empty");
         }
-        return check_list(given, rule.kind, path);
-    case texts:
-    case messages:
-    case calls:
-    case patch:
-    case usage:
-    case tools:
-    case context:
-    case resume:
-        return check_list(given, rule.kind, path);
+        [[fallthrough]];
+    case list:
+        return check_list(given, *rule.type, path);
     }
     return std::nullopt;
 }
@@ -306,15 +243,14 @@ violation wrong(std::string_view rule, std::string_view subject, std::string_vie
 
 violation check_schema(const boost::json::object& event) {
     const std::string type(event.at("type").as_string());
-    const shape* known = find_shape(event_shapes, type);
+    const event_type* known = find_event(type);
     if (known == nullptr) {
         return wrong("S20", type, "is not an event type of the protocol");
     }
-    const bool own =
-        std::find(unattributed.begin(), unattributed.end(), type) != unattributed.end();
-    const bool declared = find_rule({known->members}, "subagentRunId") != nullptr;
-    const member_rules tag = own || declared ? member_rules() : member_rules(attribution);
-    return check_members(event, {base_members, known->members, tag}, type);
+    const member_rule tag = attribution(*known);
+    return check_members(
+        event, {base_members, known->members, member_rules(&tag, tag.number == 0 ? 0 : 1)}, type
+    );
 }
 
 } // namespace agui::translator

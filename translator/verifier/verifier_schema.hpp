@@ -17,10 +17,10 @@ using violation = std::optional<std::string>;
 [[nodiscard]] violation
 wrong(std::string_view rule, std::string_view subject, std::string_view what);
 
-/// Checks an event's members against the protocol's tables (verifier_tables.hpp): required members,
-/// types, literals, no null where a member may be left out. Stricter than clients, as producers
-/// should be: unknown members and kinds, which a client strips with a warning, empty deltas and
-/// empty ids are violations too. `type` must be a string.
+/// Checks an event's members against the protocol's tables (schema/event_tables.hpp): required
+/// members, types, literals, no null where a member may be left out. Stricter than clients, as
+/// producers should be: unknown members and kinds, which a client strips with a warning, empty
+/// deltas and empty ids are violations too. `type` must be a string.
 [[nodiscard]] violation check_schema(const boost::json::object& event);
 
 } // namespace agui::translator
