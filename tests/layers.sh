@@ -51,6 +51,7 @@ allow translator agui
 allow translator input agui schema
 allow translator chat_stream input agui
 allow translator schema
+allow translator protobuf agui schema
 allow translator verifier schema
 allow gateway base
 allow gateway http base

@@ -5,14 +5,21 @@
 namespace agui::translator {
 
 std::optional<std::string_view> plain_delta_text(std::string_view rest) noexcept {
-    std::size_t at = 0;
-    while (at < rest.size() && rest[at] != '"') {
-        at += rest[at] == '\\' ? 2 : 1;
-    }
-    if (at >= rest.size() || rest.substr(at) != delta_end) {
+    if (!rest.ends_with(delta_end)) {
         return std::nullopt;
     }
-    return rest.substr(0, at);
+    const std::string_view text = rest.substr(0, rest.size() - delta_end.size());
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t escape = text.find('\\', at);
+        if (text.substr(at, escape - at).find('"') != std::string_view::npos) {
+            return std::nullopt;
+        }
+        if (escape == std::string_view::npos) {
+            return text;
+        }
+        at = escape + 2;
+    }
+    return std::nullopt; // The last quote is escaped.
 }
 
 } // namespace agui::translator
