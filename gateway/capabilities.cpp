@@ -40,7 +40,7 @@ json::object capabilities_of(const config& all, const agent_config& agent) {
         {"transport",
          {{"streaming", true},
           {"websocket", false},
-          {"httpBinary", false},
+          {"httpBinary", true},
           {"pushNotifications", false},
           {"resumable", true}}},
         {"tools", {{"supported", true}, {"clientProvided", true}}},

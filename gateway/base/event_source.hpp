@@ -55,7 +55,8 @@ public:
     heartbeat_period() const noexcept {
         return std::nullopt;
     }
-    /// The last bytes for a reader that is cut off because it is too slow.
+    /// The last bytes for a reader that is cut off because it is too slow. Empty if none are sent.
+    /// The body has no clean end in either case.
     [[nodiscard]] virtual std::string_view cut_off_note() const noexcept = 0;
 };
 

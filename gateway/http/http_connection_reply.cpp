@@ -414,6 +414,9 @@ asio::awaitable<void> http_connection::send_cut_off() {
         co_return;
     }
     const std::string_view note = stream_->source->cut_off_note();
+    if (note.empty()) {
+        co_return; // An empty chunk would end the body.
+    }
     chunk_head size_line;
     gather buffers;
     buffers.add(size_line.write(note.size()));
@@ -423,8 +426,9 @@ asio::awaitable<void> http_connection::send_cut_off() {
 }
 
 void http_connection::beat() {
-    const auto period = stream_->source->heartbeat_period().value_or(services_.limits.heartbeat);
-    if (now_ - since_ >= period) {
+    const event_source& source = *stream_->source;
+    const auto period = source.heartbeat_period().value_or(services_.limits.heartbeat);
+    if (now_ - since_ >= period && !source.heartbeat().empty()) {
         stream_->heartbeat_due = true;
         stream_->source->wake();
     }

@@ -32,4 +32,13 @@ public:
 /// standard, section 9.2).
 [[nodiscard]] const stream_form& sse_form() noexcept;
 
+inline constexpr std::string_view protobuf_content_type = "application/vnd.ag-ui.event+proto";
+
+/// Frames of protobuf: the length of a message Event (translator/protobuf/ag_ui.proto) in four
+/// bytes, the highest first, then the message, as in the AG-UI specification's HTTP + Protobuf
+/// transport. A frame has no place for the event's number. There are no heartbeats and no note for
+/// a reader that is cut off, because every frame must be an event. end_event() throws
+/// std::invalid_argument if the JSON is no event of the protocol.
+[[nodiscard]] const stream_form& protobuf_form() noexcept;
+
 } // namespace agui::gateway

@@ -2,6 +2,7 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/log/run_stream.hpp"
+#include "gateway/routes/accepted_form.hpp"
 #include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/run_headers.hpp"
 #include "session/base/failpoint.hpp"
@@ -44,6 +45,7 @@ asio::awaitable<handler_reply> start_run(
     run_service& runs, input_parser& parser, header_names passed_headers, http_request& request
 ) {
     run_stream_request stream;
+    stream.form = &accepted_form(request);
     auto begun = co_await begin_anywhere(runs, request, [&](std::string body) {
         return read_run(runs, parser, passed_headers, request, stream.projection, std::move(body));
     });

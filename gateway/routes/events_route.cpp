@@ -6,6 +6,7 @@
 #include "gateway/log/event_log.hpp"
 #include "gateway/log/run_stream.hpp"
 #include "gateway/log/stream_form.hpp"
+#include "gateway/routes/accepted_form.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 
 #include <charconv>
@@ -76,6 +77,7 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         co_return to_reply(form.error());
     }
     run_stream_request stream;
+    stream.form = &accepted_form(request);
     stream.after = *cursor;
     const std::string* version = query->find("protocolVersion");
     if (version != nullptr) {

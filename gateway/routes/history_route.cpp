@@ -2,6 +2,7 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/log/run_stream.hpp"
+#include "gateway/routes/accepted_form.hpp"
 
 #include <memory>
 #include <utility>
@@ -22,6 +23,7 @@ show_history(run_service& runs, input_parser& parser, http_request& request) {
         co_return to_reply(recorded.error());
     }
     run_stream_request stream;
+    stream.form = &accepted_form(request);
     stream.projection = input->input.projection;
     stream.log = std::move(recorded->log);
     stream.next = std::move(recorded->live);
