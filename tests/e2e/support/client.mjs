@@ -34,13 +34,17 @@ export function answer(toolCallId, content, more = {}) {
     return { id: randomUUID(), role: 'tool', toolCallId, content, ...more };
 }
 
-/// An official client on its own thread. run() resolves to what the client saw and sent.
+/// An official client on its own thread. run() resolves to what the client saw and sent. `accept` replaces the
+/// client's own Accept header, which its `headers` cannot.
 export class Agent {
-    constructor({ api }, gateway, { headers = {}, threadId = randomUUID() } = {}) {
+    constructor({ api }, gateway, { headers = {}, threadId = randomUUID(), accept } = {}) {
         this.sent = [];
-        const remember = (url, init) => {
+        this.contentTypes = [];
+        const remember = async (url, init) => {
             this.sent.push(JSON.parse(init.body));
-            return recordingFetch(url, init);
+            const response = await recordingFetch(url, accept ? { ...init, headers: { ...init.headers, Accept: accept } } : init);
+            this.contentTypes.push(response.headers.get('content-type'));
+            return response;
         };
         this.agent = new api.HttpAgent({ url: gateway.url, threadId, headers, fetch: remember });
         this.threadId = threadId;
