@@ -72,7 +72,10 @@ stream_kind parse_kind(std::string_view name) {
     if (name == "chat-full") {
         return stream_kind::chat_full;
     }
-    throw usage_error("--kind must be openai, agui, fanout, pairs, chat or chat-full");
+    if (name == "protobuf") {
+        return stream_kind::protobuf;
+    }
+    throw usage_error("--kind must be openai, agui, fanout, pairs, chat, chat-full or protobuf");
 }
 
 std::vector<int> parse_cores(std::string_view list) {
@@ -311,7 +314,7 @@ void measure(const options& opt) {
 
 constexpr const char* usage =
     "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind "
-    "openai|agui|fanout|pairs|chat|chat-full\n"
+    "openai|agui|fanout|pairs|chat|chat-full|protobuf\n"
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
     "  [--lockstep 0|1] [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
     "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--database-pid PID]\n"

@@ -4,7 +4,7 @@
 
 BEGIN {
     FS = "\t"
-    count_names = split("direct nginx memory anthropic responses sqlite postgres two elsewhere chat chat-full", names, " ")
+    count_names = split("direct nginx memory anthropic responses sqlite postgres two elsewhere chat chat-full protobuf", names, " ")
     title["direct"] = "direct"
     title["nginx"] = "nginx"
     title["memory"] = "gateway, memory:"
@@ -16,6 +16,7 @@ BEGIN {
     title["elsewhere"] = "postgres: elsewhere"
     title["chat"] = "chat, incremental"
     title["chat-full"] = "chat, full"
+    title["protobuf"] = "memory:, protobuf"
     limit_name["memory"] = "the gateway with memory"
     dialect_limit = 1.15
     limit_name["sqlite"] = "the gateway with sqlite"
@@ -261,6 +262,10 @@ END {
     n = collect(cpu, "chat", "by", "memory")
     if (n > 0) {
         printf "CPU of a chat stream in incremental mode over that of AG-UI events: %s, limit 1.1 (%s)\n", cell(n, 2), verdict(n, 1.1)
+    }
+    n = collect(cpu, "protobuf", "by", "memory")
+    if (n > 0) {
+        printf "CPU of protobuf over that of server-sent events: %s, limit 1.0 (%s)\n", cell(n, 2), verdict(n, 1)
     }
     for (i = 1; i <= count_names; i++) {
         n = collect(bytes, names[i], "itself")

@@ -1,6 +1,7 @@
 #include "tests/bench/round.hpp"
 
 #include "tests/bench/clock.hpp"
+#include "tests/bench/protobuf_checker.hpp"
 #include "tests/bench/sse_decoder.hpp"
 
 #include <algorithm>
@@ -52,7 +53,10 @@ std::string request_head(const round_plan& plan, std::string_view method, std::s
         .append(path)
         .append(" HTTP/1.1\r\nHost: ")
         .append(plan.host + ":" + std::to_string(plan.port))
-        .append("\r\nAccept: text/event-stream\r\n");
+        .append(
+            plan.kind == stream_kind::protobuf ? "\r\nAccept: application/vnd.ag-ui.event+proto\r\n"
+                                               : "\r\nAccept: text/event-stream\r\n"
+        );
 }
 
 std::string http_post(const round_plan& plan, std::string_view body) {
@@ -141,6 +145,9 @@ stream make_stream(const round_plan& plan, std::int64_t number, token_times& tim
         made.checker = std::make_unique<chat_checker>(
             std::move(expected), times, plan.kind == stream_kind::chat_full
         );
+    } else if (plan.kind == stream_kind::protobuf) {
+        made.unsent = http_post(plan, agui_body(plan, expected, prompt));
+        made.checker = std::make_unique<protobuf_checker>(std::move(expected), times);
     } else {
         made.unsent = number == run ? http_post(plan, agui_body(plan, expected, prompt))
                                     : http_get_events(plan, expected);

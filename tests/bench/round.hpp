@@ -23,6 +23,7 @@ enum class stream_kind {
     pairs,  // every second stream reads the run of the one before it, from its first event on
     chat,   // every stream is a run of its own, read as a chat stream in incremental mode
     chat_full, // the same in full mode
+    protobuf,  // as agui, read as protobuf
 };
 
 // The kind, number and pace of a round's streams.

@@ -25,11 +25,12 @@ usage: tests/bench/run.sh [options]
                     streams come within the same millisecond, as from a server that batches; one-token: 3 000 runs of one token, 500 a second
                     (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
-  --targets LIST    of direct,nginx,memory,anthropic,responses,sqlite,postgres,two,chat,chat-full; anthropic, responses: as
+  --targets LIST    of direct,nginx,memory,anthropic,responses,sqlite,postgres,two,chat,chat-full,protobuf; anthropic, responses: as
                     memory, with a model that speaks Messages or Responses instead of Chat Completions; postgres: a PostgreSQL 15 of its own, on the
                     core of load and model, its data on the disk of the temporary folder; two: the same with two
                     gateways on one core, each of which has every second stream; chat: as memory, but read as
-                    a chat stream in incremental mode, chat-full: in full mode (the first four; with streams also chat)
+                    a chat stream in incremental mode, chat-full: in full mode; protobuf: as memory, but read
+                    as protobuf (the first four; with streams also chat and protobuf)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
   --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
@@ -89,7 +90,7 @@ if [ -z "$targets" ]; then
     elsewhere | attach) targets=postgres,elsewhere ;;
     pairs-5000) targets=elsewhere ;;
     answers-*) targets=memory,chat,chat-full ;;
-    streams | lockstep) targets=direct,nginx,memory,sqlite,chat ;;
+    streams | lockstep) targets=direct,nginx,memory,sqlite,chat,protobuf ;;
     one-token) targets=memory,sqlite,postgres ;;
     tokens-1000 | runs-*) targets=direct,nginx,memory,sqlite ;;
     *) targets=direct,nginx,memory,sqlite ;;
@@ -125,7 +126,8 @@ for target in "${target_list[@]}"; do
     two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] && [ "$history" = 0 ] || stop_usage "the target two is not for the workload $workload" ;;
     anthropic | responses) [ "$workload" != fanout ] && [ "$history" = 0 ] || stop_usage "the target $target is not for the workload $workload" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
-    *) stop_usage "unknown target '$target': direct, nginx, memory, anthropic, responses, sqlite, postgres, two, chat, chat-full" ;;
+    protobuf) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] || stop_usage "the target protobuf is not for the workload $workload" ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, anthropic, responses, sqlite, postgres, two, chat, chat-full, protobuf" ;;
     esac
 done
 
@@ -144,7 +146,7 @@ if wants nginx; then
 fi
 [ -x "$load" ] && [ -x "$mock" ] ||
     missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
-if wants memory || wants anthropic || wants responses || wants sqlite || wants_database || wants chat || wants chat-full; then
+if wants memory || wants anthropic || wants responses || wants sqlite || wants_database || wants chat || wants chat-full || wants protobuf; then
     [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
 fi
 if wants_database; then
@@ -317,7 +319,7 @@ start_target() {
         write_nginx_config "$port"
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
-    memory | anthropic | responses | sqlite | postgres | two | elsewhere | chat | chat-full)
+    memory | anthropic | responses | sqlite | postgres | two | elsewhere | chat | chat-full | protobuf)
         [ -n "$keep_store" ] || rm -f "$work"/bench.db*
         if [ "$target" = sqlite ]; then
             write_gateway_config "$port" "sqlite:$work/bench.db"
@@ -349,6 +351,7 @@ start_target() {
         if [ "$workload" = fanout ] || [ "$workload" = elsewhere ]; then kind=fanout; else kind=${kind_of_load:-agui}; fi
         case $target in
         chat | chat-full) url=http://127.0.0.1:$port/chat/stream kind=$target ;;
+        protobuf) kind=$target ;;
         esac
     fi
 }

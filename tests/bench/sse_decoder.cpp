@@ -88,7 +88,8 @@ bool sse_decoder::take_header_line(std::string_view line) {
     if (field.starts_with("transfer-encoding:")) {
         chunked_ = field.find("chunked") != std::string::npos;
     } else if (field.starts_with("content-type:")) {
-        event_stream_ = field.find("text/event-stream") != std::string::npos;
+        frames_ = field.find("application/vnd.ag-ui.event+proto") != std::string::npos;
+        event_stream_ = frames_ || field.find("text/event-stream") != std::string::npos;
     }
     return true;
 }
@@ -114,7 +115,38 @@ bool sse_decoder::take_chunk_size(std::string_view line) {
     return true;
 }
 
+bool sse_decoder::give_event() {
+    events_seen_ = true;
+    std::string objection = sink_.on_event(event_id_, event_data_);
+    return objection.empty() || fail(std::move(objection));
+}
+
+bool sse_decoder::take_frames(std::string_view bytes) {
+    constexpr std::size_t head = 4;
+    event_line_.append(bytes);
+    std::string_view rest = event_line_;
+    while (rest.size() >= head) {
+        std::size_t length = 0;
+        for (const char byte : rest.substr(0, head)) {
+            length = length << 8U | static_cast<unsigned char>(byte);
+        }
+        if (rest.size() - head < length) {
+            break;
+        }
+        event_data_.assign(rest.substr(head, length));
+        if (!give_event()) {
+            return false;
+        }
+        rest.remove_prefix(head + length);
+    }
+    event_line_.erase(0, event_line_.size() - rest.size());
+    return true;
+}
+
 bool sse_decoder::take_body(std::string_view bytes) {
+    if (frames_) {
+        return take_frames(bytes);
+    }
     while (!bytes.empty()) {
         const std::size_t line_end = bytes.find('\n');
         if (line_end == std::string_view::npos) {
@@ -139,12 +171,8 @@ bool sse_decoder::take_body(std::string_view bytes) {
 
 bool sse_decoder::take_event_line(std::string_view line) {
     if (line.empty()) {
-        if (has_data_) {
-            events_seen_ = true;
-            std::string objection = sink_.on_event(event_id_, event_data_);
-            if (!objection.empty()) {
-                return fail(std::move(objection));
-            }
+        if (has_data_ && !give_event()) {
+            return false;
         }
         event_id_.clear();
         event_data_.clear();

@@ -14,10 +14,10 @@ public:
     [[nodiscard]] virtual std::string on_event(std::string_view id, std::string_view data) = 0;
 };
 
-// Incremental decoder of one HTTP/1.1 response whose body is a chunked SSE stream. Proxies cut and
-// join chunks, so chunk framing is removed before lines are looked for. Only status 200,
-// text/event-stream and chunked framing are accepted, because no other response can show that its
-// end is clean.
+// Incremental decoder of one HTTP/1.1 response whose body is a chunked SSE stream or, if the server
+// says so, frames of protobuf, which are events without an id. Proxies cut and join chunks, so
+// chunk framing is removed before lines are looked for. Only status 200, these two types and
+// chunked framing are accepted, because no other response can show that its end is clean.
 class sse_decoder {
 public:
     explicit sse_decoder(event_sink& sink) : sink_(sink) {}
@@ -41,6 +41,8 @@ private:
     bool take_protocol_line(std::string_view line);
     bool take_body(std::string_view bytes);
     bool take_event_line(std::string_view line);
+    bool take_frames(std::string_view bytes);
+    bool give_event();
 
     event_sink& sink_;
     part part_ = part::header;
@@ -49,6 +51,7 @@ private:
     bool status_seen_ = false;
     bool chunked_ = false;
     bool event_stream_ = false;
+    bool frames_ = false;
     std::string event_line_; // the part of an SSE line that has arrived
     std::string event_id_;
     std::string event_data_;
