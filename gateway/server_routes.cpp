@@ -98,9 +98,7 @@ std::vector<route> server::impl::make_routes() {
     table.push_back(make_attachment_route(
         *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
-    table.push_back(
-        make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)
-    );
+    table.push_back(make_state_route(runs, parser));
     for (route& one : make_thread_routes(*store, system_clock(), depth, heavy)) {
         one.large_reply = one.method == "GET" &&
                           (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||

@@ -82,8 +82,8 @@ public:
                 break;
             }
             // If the thread was read before this request held it, another run may have changed it,
-            // and a new plan may fit. While the thread is held, only its state can change, by a
-            // request without a run.
+            // and a new plan may fit. While the thread is held, only a program that embeds the
+            // server can change it.
             const bool is_conflict = stored.error().code == errc::conflict;
             if (!is_conflict && is_read_now) {
                 co_return stored.error();

@@ -20,6 +20,8 @@ live_run::settings settings_of(
     options.max_bytes = core.settings.max_run_bytes;
     options.translation = core.translation_of(conversation, protocol);
     options.observer = core.services.observer;
+    options.max_thread_bytes = core.settings.max_thread_bytes;
+    options.heavy = core.services.heavy;
     return options;
 }
 

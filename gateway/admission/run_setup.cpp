@@ -397,7 +397,8 @@ void complete_change(
         change.offered_tools = input.tools_json;
     }
     change.context = context_after(input, thread.context, !plan.new_user_messages.empty());
-    if (input.state && *input.state != thread.state && says_state(*input.state, policy)) {
+    if (input.state && says_state(*input.state, policy) &&
+        !session::is_same_document(*input.state, thread.state)) {
         change.state = *input.state;
     }
     if (agent.titles) {

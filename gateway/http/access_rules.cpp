@@ -127,7 +127,7 @@ http_reply preflight_reply(
     return reply;
 }
 
-bool is_json(const http_request& request) {
+bool has_json_type(const http_request& request, std::string_view type) {
     std::size_t count = 0;
     bool json = false;
     for (const auto& [name, value] : request.headers) {
@@ -136,8 +136,7 @@ bool is_json(const http_request& request) {
         }
         ++count;
         const std::size_t end = std::min(value.find(';'), value.size());
-        json =
-            equal_ignoring_case(trim(std::string_view(value).substr(0, end)), "application/json");
+        json = equal_ignoring_case(trim(std::string_view(value).substr(0, end)), type);
         for_each_element(
             std::string_view(value).substr(end), ';',
             [&json](std::string_view parameter) {

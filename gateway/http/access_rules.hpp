@@ -39,8 +39,11 @@ cors_headers(const http_request& request, const access_settings& access);
     const http_request& request, const std::vector<std::string>& origins, std::string_view methods
 );
 
-/// True for exactly one Content-Type, which is application/json with no parameter but
-/// charset=utf-8, and no Content-Encoding.
-[[nodiscard]] bool is_json(const http_request& request);
+/// The media type of a JSON Patch (RFC 6902, 6).
+inline constexpr std::string_view json_patch_type = "application/json-patch+json";
+
+/// True for exactly one Content-Type, which is `type` with no parameter but charset=utf-8, and no
+/// Content-Encoding.
+[[nodiscard]] bool has_json_type(const http_request& request, std::string_view type);
 
 } // namespace agui::gateway

@@ -295,10 +295,14 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         });
     }
     // This also prevents cross-site form posts: a form cannot send this type.
-    if (match.target->json && !is_json(request)) {
+    const bool is_patch = match.target->json_patch && has_json_type(request, json_patch_type);
+    if (match.target->json && !is_patch && !has_json_type(request, "application/json")) {
         refuse(
             http_errc::unsupported_media_type,
-            "The Content-Type must be application/json, without a Content-Encoding."
+            match.target->json_patch
+                ? "The Content-Type must be application/json or application/json-patch+json, "
+                  "without a Content-Encoding."
+                : "The Content-Type must be application/json, without a Content-Encoding."
         );
         return false;
     }

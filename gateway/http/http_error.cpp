@@ -28,6 +28,7 @@ answer answer_to(errc code) noexcept {
         return {422};
     case errc::pending_tool_calls:
     case errc::run_id_reused:
+    case errc::patch_conflict:
         return {409};
     case errc::thread_busy:
         return {409, 1};

@@ -26,8 +26,9 @@ struct route {
     /// Served whatever the Host header says and by every connection, which is then exempt from
     /// limits.
     bool peer = false;
-    bool passable = false; ///< Other gateways may pass on requests for it (http_request::passed).
-    bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
+    bool passable = false;   ///< Other gateways may pass on requests for it (http_request::passed).
+    bool json = false;       ///< Takes a JSON body, so Content-Type is checked.
+    bool json_patch = false; ///< Takes a JSON Patch (json_patch_type), too.
     /// Its reply may take much memory, so only a few are made at a time, and only if there is
     /// memory.
     bool large_reply = false;

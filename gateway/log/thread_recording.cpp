@@ -22,7 +22,7 @@ void write_history(
     writer.translate(runner::messages_snapshot{&messages});
     // A thread without a state must not clear the client's own initial state.
     if (!thread.state.is_null()) {
-        writer.state(thread.state);
+        writer.translate(runner::state_shown{&thread.state});
     }
     writer.finish({});
 }

@@ -64,8 +64,12 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
         if (taken.error().active_run_id == run_id) {
             co_return session::run_id_taken();
         }
+        // The server itself holds a thread only for a moment, to change its state or to end a lost
+        // run.
+        const bool is_held_briefly = taken.error().active_run_id.empty();
         if (std::chrono::steady_clock::now() >= give_up ||
-            !co_await is_held_for_ended(request, taken.error().active_run_id)) {
+            !(is_held_briefly || co_await is_held_for_ended(request, taken.error().active_run_id)
+            )) {
             co_return taken.error();
         }
         pass_failpoint("admission.held_for_ended");

@@ -33,32 +33,6 @@ begin_here(run_service& runs, requested_run what, begun_anywhere& begun) {
     co_return co_await runs.begin(std::move(*accepted));
 }
 
-client_request request_for_other(
-    const http_request& request, const session::thread_key& key, std::string run_id,
-    std::string body
-) {
-    client_request what;
-    what.method = request.method;
-    what.pattern = request.pattern;
-    what.path_parameters = request.path_parameters;
-    what.headers = request.headers;
-    what.body = std::move(body);
-    what.principal = key.principal;
-    what.thread_id = key.thread_id;
-    what.run_id = std::move(run_id);
-    what.received = request.received;
-    return what;
-}
-
-http_reply reply_of(client_answer answer) {
-    http_reply reply;
-    reply.status = answer.status;
-    reply.headers = std::move(answer.headers);
-    reply.content_type = std::move(answer.content_type);
-    reply.body = std::move(answer.body);
-    return reply;
-}
-
 // The answer for another gateway, which reads the events separately.
 outcome answer_to_other(
     const run_service& runs, passed_request& to, const result<void>& here, begun_anywhere begun
@@ -103,6 +77,32 @@ failure unknown_outcome() {
 }
 
 } // namespace
+
+client_request request_for_other(
+    const http_request& request, const session::thread_key& key, std::string run_id,
+    std::string body
+) {
+    client_request what;
+    what.method = request.method;
+    what.pattern = request.pattern;
+    what.path_parameters = request.path_parameters;
+    what.headers = request.headers;
+    what.body = std::move(body);
+    what.principal = key.principal;
+    what.thread_id = key.thread_id;
+    what.run_id = std::move(run_id);
+    what.received = request.received;
+    return what;
+}
+
+http_reply reply_of(client_answer answer) {
+    http_reply reply;
+    reply.status = answer.status;
+    reply.headers = std::move(answer.headers);
+    reply.content_type = std::move(answer.content_type);
+    reply.body = std::move(answer.body);
+    return reply;
+}
 
 input_parser::afterwards body_afterwards(const run_service& runs, const http_request& request) {
     const bool may_be_passed = request.passed == nullptr && runs.can_pass();

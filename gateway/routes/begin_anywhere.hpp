@@ -28,6 +28,15 @@ struct read_request {
     std::string body; ///< The unparsed body, if body_afterwards() says to keep it.
 };
 
+/// A client's request in the form in which another gateway gets it.
+[[nodiscard]] client_request request_for_other(
+    const http_request& request, const session::thread_key& key, std::string run_id,
+    std::string body
+);
+
+/// The plain answer of another gateway.
+[[nodiscard]] http_reply reply_of(client_answer answer);
+
 /// Says whether the body must be kept after reading, because it may be passed on.
 [[nodiscard]] input_parser::afterwards
 body_afterwards(const run_service& runs, const http_request& request);

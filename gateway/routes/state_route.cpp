@@ -1,8 +1,10 @@
 #include "gateway/routes/state_route.hpp"
 
+#include "gateway/http/access_rules.hpp"
 #include "gateway/http/http_error.hpp"
+#include "gateway/routes/begin_anywhere.hpp"
+#include "session/base/stored_json.hpp"
 
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -11,65 +13,78 @@ namespace asio = boost::asio;
 
 namespace {
 
-asio::awaitable<handler_reply> change_state(
-    session::store& store, const clock& time, input_parser& parser, std::uint64_t max_thread_bytes,
-    http_request& request
-) {
+// A thread that moves between gateways this often counts as busy.
+constexpr int tries_max = 3;
+
+result<session::state_change> change_of(const http_request& request, json_text body) {
+    if (body.view().size() > session::state_bytes_max) {
+        return session::state_too_large();
+    }
+    session::state_change change;
+    if (!has_json_type(request, json_patch_type)) {
+        change.whole = std::move(body);
+        return change;
+    }
+    auto patch = session::parse_stored(body.view());
+    if (!patch) {
+        return patch.error();
+    }
+    change.patch = std::move(*patch);
+    return change;
+}
+
+asio::awaitable<handler_reply>
+change_state(run_service& runs, input_parser& parser, http_request& request) {
     auto body = co_await parser.read_text(std::move(request.body), std::move(request.memory));
     if (!body) {
         co_return to_reply(body.error());
     }
-    if (body->text.view().size() > translator::state_bytes_max) {
-        co_return to_reply(translator::state_too_large());
+    const auto change = change_of(request, body->text);
+    if (!change) {
+        co_return to_reply(change.error());
     }
     const session::thread_key key{request.principal, request.path_parameters.at(0)};
-    const auto known = co_await store.summary(key);
-    if (!known) {
-        co_return to_reply(known.error());
-    }
-    if (*known) {
-        const std::uint64_t before = (*known)->documents.state;
-        const std::uint64_t wanted = body->text.view().size();
-        if (wanted > before && (*known)->bytes - before + wanted > max_thread_bytes) {
-            co_return to_reply(failure{
-                errc::body_too_large,
-                "the thread would have more than " + std::to_string(max_thread_bytes) +
-                    " bytes of messages, state, tools and context",
-                {},
-                {}
-            });
+    for (int tries = 1;; ++tries) {
+        const auto changed = co_await runs.change_state(key, *change);
+        if (changed) {
+            http_reply reply;
+            reply.body.reserve(changed->view().size() + 16);
+            reply.body = R"({"state":)";
+            reply.body.append(changed->view());
+            reply.body.push_back('}');
+            co_return reply;
+        }
+        const failure& why = changed.error();
+        const bool is_there = why.code == errc::thread_busy && why.gateway != 0;
+        if (request.passed != nullptr) {
+            request.passed->is_elsewhere = is_there;
+        }
+        if (!is_there || request.passed != nullptr || !runs.can_pass() || tries == tries_max) {
+            co_return to_reply(why);
+        }
+        auto answer = co_await runs.pass(
+            why.gateway, request_for_other(request, key, {}, std::string(body->text.view()))
+        );
+        if (!answer) {
+            co_return to_reply(answer.error());
+        }
+        if (!answer->is_elsewhere && !answer->is_unreached) {
+            co_return reply_of(std::move(*answer));
         }
     }
-    http_reply reply;
-    reply.body.reserve(body->text.view().size() + 16);
-    reply.body = R"({"state":)";
-    reply.body.append(body->text.view());
-    reply.body.push_back('}');
-    session::changes change;
-    change.at = time.now();
-    change.state = std::move(body->text);
-    session::session_event changed;
-    changed.type = "state.changed";
-    changed.timestamp = change.at;
-    change.events.push_back(std::move(changed));
-    const auto done = co_await store.commit(key, std::move(change));
-    if (!done) {
-        co_return to_reply(done.error());
-    }
-    co_return reply;
 }
 
 } // namespace
 
-route make_state_route(
-    session::store& store, const clock& time, input_parser& parser, std::uint64_t max_thread_bytes
-) {
+route make_state_route(run_service& runs, input_parser& parser) {
     return {
         .method = "PATCH",
         .pattern = "/agui/threads/{threadId}/state",
-        .handler = [&store, &time, &parser, max_thread_bytes](http_request& request
-                   ) { return change_state(store, time, parser, max_thread_bytes, request); },
-        .json = true
+        .handler = [&runs,
+                    &parser](http_request& request) { return change_state(runs, parser, request); },
+        .passable = true,
+        .json = true,
+        .json_patch = true
     };
 }
 

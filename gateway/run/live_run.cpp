@@ -128,6 +128,16 @@ live_run::live_run(
           observed_ ? static_cast<translator::wire_sink&>(*observed_) : *log_,
           std::move(settings_.translation)
       ),
+      state_(
+          executor_, time_,
+          {.store = store_,
+           .key = conversation_.thread,
+           .held = held_,
+           .run_id = record_.run_id,
+           .max_thread_bytes = settings_.max_thread_bytes,
+           .heavy = settings_.heavy},
+          [this](const runner::runner_event& event) { emit(event); }
+      ),
       stop_(executor_),
       timeout_(executor_),
       detached_timer_(executor_),
@@ -184,6 +194,7 @@ void live_run::start(
     for (const session::message& result : missing) {
         translator_.earlier_result(result);
     }
+    state_.begin(request.thread->state);
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_, std::move(memory)),
         [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
@@ -316,8 +327,21 @@ boost::asio::awaitable<result<session::thread_record>> live_run::load_thread() {
     co_return std::move(**loaded);
 }
 
+boost::asio::awaitable<result<json_text>> live_run::load_state() {
+    auto loaded = co_await store_.state(key());
+    if (!loaded) {
+        co_return loaded.error();
+    }
+    co_return std::move(*loaded).value_or(json_text());
+}
+
+boost::asio::awaitable<result<void>> live_run::change_state(session::state_change change) {
+    return state_.change(shared_from_this(), std::move(change));
+}
+
 boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
     check_failpoint("run.finish");
+    co_await state_.close();
     timeout_.cancel();
     elsewhere_timer_.cancel();
     detached_timer_.cancel();

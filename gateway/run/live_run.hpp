@@ -5,6 +5,7 @@
 #include "gateway/log/run_observer.hpp"
 #include "gateway/run/conversation_key.hpp"
 #include "gateway/run/disconnect_policy.hpp"
+#include "gateway/run/run_state.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/store/store.hpp"
 #include "translator/agui/agui_translator.hpp"
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +43,9 @@ public:
         /// token_limit.
         std::size_t max_bytes = 64U << 20U;
         translator::translator_settings translation;
-        const run_observer* observer = nullptr; ///< Must outlive the run; may be null.
+        const run_observer* observer = nullptr;      ///< Must outlive the run; may be null.
+        std::uint64_t max_thread_bytes = UINT64_MAX; ///< For state_writing.
+        heavy_work* heavy = nullptr;                 ///< The same; must outlive the run.
     };
 
     /// Makes the log for a run that is about to begin. `memory` (may be null) counts its events.
@@ -131,6 +135,10 @@ public:
     void keep_attempt(session::failed_attempt attempt) noexcept override;
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
     [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
+    [[nodiscard]] boost::asio::awaitable<result<json_text>> load_state() override;
+    /// Any thread.
+    [[nodiscard]] boost::asio::awaitable<result<void>> change_state(session::state_change change
+    ) override;
     [[nodiscard]] boost::asio::awaitable<void>
     finish(session::changes change, runner::run_end end) override;
 
@@ -159,6 +167,7 @@ private:
     std::shared_ptr<event_log> log_;
     std::unique_ptr<observed_sink> observed_; ///< Null without an observer.
     translator::agui_translator translator_;
+    run_state state_;
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
     boost::asio::steady_timer detached_timer_;

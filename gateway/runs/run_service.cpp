@@ -10,6 +10,7 @@
 #include "gateway/run/polling.hpp"
 #include "gateway/run/run_registry.hpp"
 #include "gateway/runs/peer_link.hpp"
+#include "gateway/runs/state_change.hpp"
 #include "gateway/runs/stop_elsewhere.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -252,6 +253,11 @@ run_service::history(std::string principal, const translator::run_input& input) 
     }
     out.live = live ? live->log : nullptr;
     co_return out;
+}
+
+boost::asio::awaitable<result<json_text>>
+run_service::change_state(thread_key key, session::state_change change) {
+    return change_state_here(core_, std::move(key), std::move(change));
 }
 
 bool run_service::can_pass() const noexcept { return core_->services.peers != nullptr; }

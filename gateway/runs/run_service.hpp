@@ -9,6 +9,8 @@
 #include "gateway/run/run_settings.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "session/base/error.hpp"
+#include "session/base/json_text.hpp"
+#include "session/conversation/state_change.hpp"
 #include "session/conversation/thread.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/input/run_input.hpp"
@@ -81,6 +83,13 @@ public:
     /// certainly stopped.
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     cancel(session::thread_key key, std::optional<std::string> run_id);
+
+    /// Changes a thread's state document and returns the new one. A change goes through the run
+    /// that holds the thread, whose readers are told of it; without a run, this process holds the
+    /// thread for a moment. Failures: those of write_state(). errc::thread_busy: another process
+    /// holds the thread (failure::gateway), or this one for too long.
+    [[nodiscard]] boost::asio::awaitable<result<json_text>>
+    change_state(session::thread_key key, session::state_change change);
 
     // For requests that another process has to answer.
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/json_text.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/json/object.hpp>
@@ -68,8 +69,16 @@ struct messages_snapshot {
     const std::vector<session::message>* messages = nullptr;
 };
 
+/// The thread's state document, which is already stored. Shown at the start of a run, and when it
+/// has changed.
+struct state_shown {
+    const json_text* state = nullptr;
+    /// The JSON Patch that makes it of the one that was shown before; empty if readers need all.
+    std::string_view patch = {};
+};
+
 using runner_event = std::variant<
     text_delta, reasoning_delta, call_started, call_arguments, call_ended, turn_ended,
-    call_executing, call_result, messages_snapshot, reply_segment>;
+    call_executing, call_result, messages_snapshot, reply_segment, state_shown>;
 
 } // namespace agui::runner

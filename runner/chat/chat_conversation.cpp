@@ -225,6 +225,21 @@ boost::asio::awaitable<result<session::thread_record>> chat_conversation::load_t
     co_return thread_;
 }
 
+boost::asio::awaitable<result<json_text>> chat_conversation::load_state() {
+    co_return thread_.state;
+}
+
+boost::asio::awaitable<result<void>> chat_conversation::change_state(session::state_change change) {
+    auto changed = session::change_document(thread_.state, change);
+    if (!changed) {
+        co_return changed.error();
+    }
+    session::changes stored;
+    stored.state = std::move(changed->state);
+    session::apply(thread_, stored);
+    co_return result<void>();
+}
+
 boost::asio::awaitable<void> chat_conversation::finish(session::changes change, run_end end) {
     end_ = {std::move(end.about), end.reason};
     used_ = std::move(end.used);

@@ -104,6 +104,9 @@ private:
     void keep_attempt(session::failed_attempt /*attempt*/) noexcept override {}
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
     [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
+    [[nodiscard]] boost::asio::awaitable<result<json_text>> load_state() override;
+    [[nodiscard]] boost::asio::awaitable<result<void>> change_state(session::state_change change
+    ) override;
     [[nodiscard]] boost::asio::awaitable<void>
     finish(session::changes change, run_end end) override;
 

@@ -6,6 +6,7 @@
 #include "runner/hooks/after_request.hpp"
 #include "runner/hooks/appended_message.hpp"
 #include "runner/hooks/request_draft.hpp"
+#include "runner/tools/run_context.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -31,6 +32,7 @@ struct plugin_turn {
     /// Values that plugins keep for this turn and pass to each other. They are destroyed with the
     /// turn.
     std::map<std::string, std::any, std::less<>> values = {};
+    std::shared_ptr<run_context> run = {}; ///< The run's state and events.
 };
 
 /// Thrown by a hook to end the turn like a stop by the user, but as stop_reason::aborted. Once the

@@ -59,6 +59,12 @@ std::unique_ptr<agent_run> make_run(
 
 } // namespace
 
+boost::asio::awaitable<result<json_text>> run_sink::load_state() { co_return json_text(); }
+
+boost::asio::awaitable<result<void>> run_sink::change_state(session::state_change /*change*/) {
+    co_return failure{errc::not_found, "this run keeps no state"};
+}
+
 // The state of a run exists once, on the heap. As a coroutine's parameter and local it would exist
 // twice while the model streams.
 boost::asio::awaitable<void> run_agent(

@@ -14,6 +14,7 @@
 #include "session/base/log.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/failed_attempt.hpp"
+#include "session/conversation/state_change.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/history/history_window.hpp"
@@ -67,6 +68,15 @@ public:
     /// The run's thread with all changes that the run has committed. Called when a run continues
     /// after its model's answer.
     [[nodiscard]] virtual boost::asio::awaitable<result<session::thread_record>> load_thread() = 0;
+
+    /// The stored state document of the thread; null if it has none.
+    [[nodiscard]] virtual boost::asio::awaitable<result<json_text>> load_state();
+    /// Changes the state document: stores the change, then shows it (state_shown). Changes take
+    /// effect in the order of the calls. A cancelled caller undoes nothing. Fails as
+    /// session::change_document(), and with run_is_over() once the run has ended. By default a run
+    /// has no state and refuses changes.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>>
+    change_state(session::state_change change);
 
     /// Ends the run: stores `change` and the terminal event in one transaction, and frees the
     /// thread before the event is visible (P3, P7). Called exactly once, last.

@@ -73,6 +73,7 @@ boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
     }
     change.at = services_.time.now();
     co_await show_changed(change);
+    open_context_->close(); // Tools that are left running change nothing any more.
     co_await sink_.finish(std::move(change), std::move(end));
 }
 

@@ -2,6 +2,7 @@
 
 #include "runner/loop/agent_loop.hpp"
 #include "runner/loop/conversation.hpp"
+#include "runner/loop/loop_context.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/model_round.hpp"
 #include "runner/loop/run_hooks.hpp"
@@ -30,7 +31,7 @@ public:
     );
     agent_run(const agent_run&) = delete;
     agent_run& operator=(const agent_run&) = delete;
-    virtual ~agent_run() = default;
+    virtual ~agent_run() { open_context_->close(); }
 
     /// Returns the end reason. Uncommitted changes are left for finish().
     virtual boost::asio::awaitable<stop_reason> run() { return run_steps(); }
@@ -64,7 +65,7 @@ protected:
     std::optional<stop_reason> count_round();
     void emit_snapshot(const session::thread_record& thread, session::node_index tip);
     [[nodiscard]] run_parts parts() noexcept {
-        return {request_, services_, sink_, stop_, conversation_, tools_, hooks_};
+        return {request_, services_, sink_, stop_, conversation_, tools_, hooks_, context_};
     }
 
     run_request request_;
@@ -73,6 +74,8 @@ protected:
     stop_source& stop_;
     const run_tools tools_;
     conversation conversation_;
+    const std::shared_ptr<loop_context> open_context_ = std::make_shared<loop_context>(sink_);
+    const std::shared_ptr<run_context> context_ = open_context_;
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};

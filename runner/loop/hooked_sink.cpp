@@ -66,6 +66,12 @@ boost::asio::awaitable<result<session::thread_record>> hooked_sink::load_thread(
     return to_.load_thread();
 }
 
+boost::asio::awaitable<result<json_text>> hooked_sink::load_state() { return to_.load_state(); }
+
+boost::asio::awaitable<result<void>> hooked_sink::change_state(session::state_change change) {
+    return to_.change_state(std::move(change));
+}
+
 boost::asio::awaitable<void> hooked_sink::finish(session::changes change, run_end end) {
     return to_.finish(std::move(change), std::move(end));
 }

@@ -44,8 +44,15 @@ void carry_all(
     }
 }
 
-plugin_turn turn_of(const run_request& request) {
-    return {request.key.thread_id, request.run_id, request.agent.id, request.key.principal};
+plugin_turn turn_of(const run_parts& run) {
+    const run_request& request = run.request;
+    return {
+        .thread_id = request.key.thread_id,
+        .run_id = request.run_id,
+        .agent_id = request.agent.id,
+        .principal = request.key.principal,
+        .run = run.context
+    };
 }
 
 bool has_tool(const std::vector<tool_definition>& tools, std::string_view name) noexcept {
@@ -90,7 +97,7 @@ void forget_thoughts(session::message& answer) {
 
 run_hooks::run_hooks(const run_parts& run, const plugin_list& plugins)
     : run_(run),
-      hooks_(plugins, turn_of(run.request), run.stop, run.services.log),
+      hooks_(plugins, turn_of(run), run.stop, run.services.log),
       // The messages serve another model, which is asked only while nothing was shown.
       sink_(run.sink, hooks_, [this] { std::vector<session::message>().swap(draft_->messages); }) {}
 

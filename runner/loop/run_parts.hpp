@@ -19,6 +19,7 @@ struct run_parts {
     conversation& thread;
     const run_tools& tools;
     const std::unique_ptr<run_hooks>& hooks; ///< Null if the run has no plugins.
+    const std::shared_ptr<run_context>& context;
 };
 
 } // namespace agui::runner

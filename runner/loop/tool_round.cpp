@@ -183,6 +183,7 @@ tool_invocation tool_round::invocation(const session::tool_call& call) const {
     made.agent_id = run_.request.agent.id;
     made.principal = run_.request.key.principal;
     made.headers = run_.request.headers;
+    made.run = run_.context;
     return made;
 }
 

@@ -2,6 +2,7 @@
 
 #include "runner/base/model_provider.hpp"
 #include "runner/tools/argument_schema.hpp"
+#include "runner/tools/run_context.hpp"
 #include "session/base/log.hpp"
 #include "session/base/mutex.hpp"
 #include "session/conversation/message.hpp"
@@ -35,6 +36,8 @@ struct tool_invocation {
     std::string principal = {}; ///< Empty if the server knows only one.
     /// Headers of the request that began the run, if they may be passed on; names in lower case.
     std::vector<std::pair<std::string, std::string>> headers = {};
+    /// The run's state and events. Null only if the caller is not a run.
+    std::shared_ptr<run_context> run = {};
 };
 
 struct tool_outcome {

@@ -78,7 +78,7 @@ private:
     }
 
     bool misses(std::string_view member, const pointer& place) {
-        return fail(errc::conflict, member, "the document has no value at " + shown(place));
+        return fail(errc::patch_conflict, member, "the document has no value at " + shown(place));
     }
 
     static std::string shown(const pointer& place) {
@@ -202,7 +202,7 @@ private:
 
     bool remove(const pointer& place) {
         if (place.empty()) {
-            return fail(errc::conflict, "path", "the document itself cannot be removed");
+            return fail(errc::patch_conflict, "path", "the document itself cannot be removed");
         }
         return find(place) != nullptr ? erase(place) : misses("path", place);
     }
@@ -216,7 +216,7 @@ private:
             return true;
         }
         if (begins_with(place, from)) {
-            return fail(errc::conflict, "path", "a value cannot be moved into itself");
+            return fail(errc::patch_conflict, "path", "a value cannot be moved into itself");
         }
         json::value moved = std::move(*found);
         return is_within(moved, place) && erase(from) && put(place, std::move(moved));
@@ -242,7 +242,7 @@ private:
             return misses("path", place);
         }
         return is_same_json(*found, value) ||
-               fail(errc::conflict, "value", "is not the value at " + shown(place));
+               fail(errc::patch_conflict, "value", "is not the value at " + shown(place));
     }
 
     json::value document_;

@@ -28,7 +28,8 @@ struct patch_limits {
 /// memory resource. Failures:
 /// - errc::invalid_input: the patch is malformed or exceeds the limits. `path` names the place in
 ///   the patch, as `[2].path`.
-/// - errc::conflict: an operation does not apply to this document, or its `test` fails. `path` is
+/// - errc::patch_conflict: an operation does not apply to this document, or its `test` fails.
+/// `path` is
 ///   as above, and the detail names the JSON Pointer.
 /// Members of an operation that RFC 6902 does not define are ignored, as it demands.
 [[nodiscard]] result<void> apply_patch(

@@ -6,6 +6,10 @@
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/support/patience.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,21 +125,20 @@ INSTANTIATE_TEST_SUITE_P(Stores, ChangedThread, ::testing::Bool(), [](const auto
 TEST_P(ChangedThread, IsPlannedAgain) {
     start();
     ask(post("/agui", run_body("t", "r1", "first")));
-    connections others(port());
     held_request held("begin.planned");
     raw_client client(port());
     client.send(post("/agui", run_body("t", "r2", "second")));
     ASSERT_TRUE(held.wait_until_held());
 
-    // The state does not belong to a run.
-    const std::string state = R"({"color":"blue"})";
-    raw_client& other = others.free();
-    other.send(
-        "PATCH /agui/threads/t/state HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
-        "application/json\r\nContent-Length: " +
-        std::to_string(state.size()) + "\r\n\r\n" + state
+    // A program that embeds the server need not hold the thread.
+    session::changes change;
+    change.state = json_text(R"({"color":"blue"})");
+    boost::asio::io_context context;
+    auto stored = boost::asio::co_spawn(
+        context, server->store().commit({"", "t"}, std::move(change)), boost::asio::use_future
     );
-    EXPECT_EQ(other.read_reply().status, 200);
+    context.run();
+    EXPECT_TRUE(stored.get());
     held.release();
 
     EXPECT_THAT(client.read_until("\r\n0\r\n\r\n"), HasSubstr("RUN_FINISHED"));

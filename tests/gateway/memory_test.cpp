@@ -530,7 +530,7 @@ TEST_F(Memory, AStateTakesItsTextOnly) {
     zeros.replace(zeros.find(given), given.size(), "\"state\":" + list);
     EXPECT_EQ(ask(post("/agui", zeros)).status, 200);
     EXPECT_TRUE(ask(get("/agui/threads/t/state")).body == "{\"state\":" + list + "}");
-    wait_for_memory(0, mib);
+    wait_for_memory(0, 3 * mib); // The log of the run shows it, too.
 }
 
 // The thread is loaded and written for the model in several copies, each as large as all results

@@ -161,18 +161,6 @@ void agui_translator::earlier_result(const session::message& result) {
     send();
 }
 
-void agui_translator::state(const json_text& snapshot) {
-    BOOST_ASSERT(started_ && !finished_);
-    if (snapshot.view().size() > event_bytes_max - envelope_bytes_max) {
-        // Such a state was stored by a version without the limit. Without the event a client keeps
-        // its own state.
-        return;
-    }
-    begin(writer_, "STATE_SNAPSHOT");
-    writer_.raw_member("snapshot", snapshot.view());
-    send();
-}
-
 // ---- Runner events -----------------------------------------------------------------------------
 
 void agui_translator::on(const runner::text_delta& event) {
@@ -324,6 +312,18 @@ void agui_translator::on(const runner::reply_segment& event) {
     append_json(value, boost::json::value(*event.segment));
     value.push_back('}');
     send_custom(custom_chat_segment, value);
+}
+
+void agui_translator::on(const runner::state_shown& event) {
+    const std::string_view json = event.patch.empty() ? event.state->view() : event.patch;
+    if (json.size() > event_bytes_max - envelope_bytes_max) {
+        // Such a state was stored by a version without the limit. Without the event a client keeps
+        // its own state.
+        return;
+    }
+    begin(writer_, event.patch.empty() ? "STATE_SNAPSHOT" : "STATE_DELTA");
+    writer_.raw_member(event.patch.empty() ? "snapshot" : "delta", json);
+    send();
 }
 
 // ---- Opening and closing -----------------------------------------------------------------------

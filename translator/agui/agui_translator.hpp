@@ -64,7 +64,8 @@ struct run_opening {
 /// call_ended, turn_ended and a result, but not by text, reasoning or another call. Reasoning:
 /// REASONING_START, REASONING_MESSAGE_START (role "reasoning"), …, both ends, before a text or a
 /// call begins. Segment of a reply: CUSTOM `agui-gateway.chat.segment` {"messageId","segment"};
-/// closes nothing. Writes no empty deltas, and no nulls except in passed-on values.
+/// closes nothing. State: STATE_SNAPSHOT or, with a patch, STATE_DELTA; closes nothing. Writes no
+/// empty deltas, and no nulls except in passed-on values.
 ///
 /// Server calls, for which AG-UI defines only the result: CUSTOM `agui-gateway.tool.started`
 /// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `agui-gateway.tool.failed`
@@ -100,9 +101,6 @@ public:
     void finish(const runner::run_end& end);
     /// Instead of finish(): writes RUN_ERROR for a run that could not begin.
     void fail(std::string_view code, std::string_view message);
-    /// Writes STATE_SNAPSHOT, for history streams.
-    void state(const json_text& snapshot);
-
     /// Calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
     [[nodiscard]] const std::vector<std::string>& open_tool_call_ids() const noexcept {
         return open_calls_;
@@ -120,6 +118,7 @@ private:
     void on(const runner::call_result& event);
     void on(const runner::messages_snapshot& event);
     void on(const runner::reply_segment& event);
+    void on(const runner::state_shown& event);
 
     void set_started(const run_opening& opening);
     void open_text(std::string_view message_id);

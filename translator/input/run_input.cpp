@@ -194,10 +194,6 @@ result<value> parse_body(std::string_view body, std::size_t max_json_depth) {
     return value(read->value, boost::json::storage_ptr()); // Copied out of the reader's storage.
 }
 
-failure state_too_large() {
-    return invalid_input("state", "must be at most " + std::to_string(state_bytes_max) + " bytes");
-}
-
 result<run_input>
 read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget) {
     document_rules rules;

@@ -6,6 +6,7 @@
 #include "session/base/json_text.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/message.hpp"
+#include "session/conversation/state_change.hpp"
 #include "translator/agui/protocol_version.hpp"
 
 #include <boost/json/array.hpp>
@@ -21,12 +22,8 @@
 
 namespace agui::translator {
 
-/// The largest state document. It is one event of each history stream, and clients read no event
-/// above 10 MB.
-inline constexpr std::size_t state_bytes_max = 1U << 20U;
-
-/// The error for a larger one.
-[[nodiscard]] failure state_too_large();
+using session::state_bytes_max;
+using session::state_too_large;
 
 /// Limits of a request. A limit with a key in `[server]` has that key's default.
 struct input_limits {

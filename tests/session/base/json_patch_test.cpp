@@ -70,12 +70,20 @@ TEST(JsonPatch, AddsMembersAndElements) {
 }
 
 TEST(JsonPatch, RefusesToAddWhereThereIsNoPlace) {
-    EXPECT_EQ(patched("{}", R"([{"op":"add","path":"/a/b","value":1}])"), "conflict [0].path");
-    EXPECT_EQ(patched("[1]", R"([{"op":"add","path":"/2","value":1}])"), "conflict [0].path");
-    EXPECT_EQ(patched("[1]", R"([{"op":"add","path":"/01","value":1}])"), "conflict [0].path");
-    EXPECT_EQ(patched("[1]", R"([{"op":"add","path":"/a","value":1}])"), "conflict [0].path");
-    EXPECT_EQ(patched(R"("a")", R"([{"op":"add","path":"/a","value":1}])"), "conflict [0].path");
-    EXPECT_EQ(patched("[[1]]", R"([{"op":"add","path":"/-/0","value":1}])"), "conflict [0].path");
+    EXPECT_EQ(
+        patched("{}", R"([{"op":"add","path":"/a/b","value":1}])"), "patch_conflict [0].path"
+    );
+    EXPECT_EQ(patched("[1]", R"([{"op":"add","path":"/2","value":1}])"), "patch_conflict [0].path");
+    EXPECT_EQ(
+        patched("[1]", R"([{"op":"add","path":"/01","value":1}])"), "patch_conflict [0].path"
+    );
+    EXPECT_EQ(patched("[1]", R"([{"op":"add","path":"/a","value":1}])"), "patch_conflict [0].path");
+    EXPECT_EQ(
+        patched(R"("a")", R"([{"op":"add","path":"/a","value":1}])"), "patch_conflict [0].path"
+    );
+    EXPECT_EQ(
+        patched("[[1]]", R"([{"op":"add","path":"/-/0","value":1}])"), "patch_conflict [0].path"
+    );
 }
 
 TEST(JsonPatch, RemovesAndKeepsTheOrderOfTheRest) {
@@ -83,9 +91,9 @@ TEST(JsonPatch, RemovesAndKeepsTheOrderOfTheRest) {
         patched(R"({"a":1,"b":2,"c":3})", R"([{"op":"remove","path":"/a"}])"), R"({"b":2,"c":3})"
     );
     EXPECT_EQ(patched("[1,2,3]", R"([{"op":"remove","path":"/1"}])"), "[1,3]");
-    EXPECT_EQ(patched("{}", R"([{"op":"remove","path":"/a"}])"), "conflict [0].path");
-    EXPECT_EQ(patched("[1]", R"([{"op":"remove","path":"/-"}])"), "conflict [0].path");
-    EXPECT_EQ(patched("{}", R"([{"op":"remove","path":""}])"), "conflict [0].path");
+    EXPECT_EQ(patched("{}", R"([{"op":"remove","path":"/a"}])"), "patch_conflict [0].path");
+    EXPECT_EQ(patched("[1]", R"([{"op":"remove","path":"/-"}])"), "patch_conflict [0].path");
+    EXPECT_EQ(patched("{}", R"([{"op":"remove","path":""}])"), "patch_conflict [0].path");
 }
 
 TEST(JsonPatch, ReplacesWhatIsThere) {
@@ -93,7 +101,9 @@ TEST(JsonPatch, ReplacesWhatIsThere) {
         patched(R"({"a":[1]})", R"([{"op":"replace","path":"/a/0","value":2}])"), R"({"a":[2]})"
     );
     EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"","value":null}])"), "null");
-    EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"/a","value":1}])"), "conflict [0].path");
+    EXPECT_EQ(
+        patched("{}", R"([{"op":"replace","path":"/a","value":1}])"), "patch_conflict [0].path"
+    );
 }
 
 TEST(JsonPatch, MovesAndCopies) {
@@ -105,14 +115,18 @@ TEST(JsonPatch, MovesAndCopies) {
     EXPECT_EQ(patched("[1]", R"([{"op":"move","from":"/0","path":"/0"}])"), "[1]");
     EXPECT_EQ(
         patched(R"({"a":{"b":1}})", R"([{"op":"move","from":"/a","path":"/a/b"}])"),
-        "conflict [0].path"
+        "patch_conflict [0].path"
     );
     EXPECT_EQ(
         patched(R"({"a":[1]})", R"([{"op":"copy","from":"/a","path":"/a/-"}])"), R"({"a":[1,[1]]})"
     );
     EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"move","from":"/a","path":""}])"), "1");
-    EXPECT_EQ(patched("{}", R"([{"op":"copy","from":"/a","path":"/b"}])"), "conflict [0].from");
-    EXPECT_EQ(patched("{}", R"([{"op":"move","from":"/a","path":"/b"}])"), "conflict [0].from");
+    EXPECT_EQ(
+        patched("{}", R"([{"op":"copy","from":"/a","path":"/b"}])"), "patch_conflict [0].from"
+    );
+    EXPECT_EQ(
+        patched("{}", R"([{"op":"move","from":"/a","path":"/b"}])"), "patch_conflict [0].from"
+    );
 }
 
 TEST(JsonPatch, TestsByValue) {
@@ -123,9 +137,12 @@ TEST(JsonPatch, TestsByValue) {
         R"({"a":{"x":1,"y":[2]}})"
     );
     EXPECT_EQ(
-        patched(R"({"a":1})", R"([{"op":"test","path":"/a","value":"1"}])"), "conflict [0].value"
+        patched(R"({"a":1})", R"([{"op":"test","path":"/a","value":"1"}])"),
+        "patch_conflict [0].value"
     );
-    EXPECT_EQ(patched("{}", R"([{"op":"test","path":"/a","value":null}])"), "conflict [0].path");
+    EXPECT_EQ(
+        patched("{}", R"([{"op":"test","path":"/a","value":null}])"), "patch_conflict [0].path"
+    );
     EXPECT_EQ(patched("null", R"([{"op":"test","path":"","value":null}])"), "null");
 }
 
@@ -135,7 +152,7 @@ TEST(JsonPatch, IsAppliedWhollyOrNotAtAll) {
             R"({"a":1})",
             R"([{"op":"replace","path":"/a","value":2},{"op":"test","path":"/a","value":1}])"
         ),
-        "conflict [1].value"
+        "patch_conflict [1].value"
     );
 }
 

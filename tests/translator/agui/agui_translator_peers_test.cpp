@@ -273,8 +273,10 @@ TEST_F(AguiTranslator, EndsAStreamThatWasBrokenOffBetweenEvents) {
 
 TEST_F(AguiTranslator, WritesStateSnapshotsWithNullToo) {
     start();
-    translator_.state(json_text());
-    translator_.state(json_text(R"({"a":1})"));
+    const json_text nothing;
+    const json_text document(R"({"a":1})");
+    translator_.translate(runner::state_shown{&nothing});
+    translator_.translate(runner::state_shown{&document});
     finish(stop_reason::completed);
 
     EXPECT_EQ(stream_.lines()[1], R"({"type":"STATE_SNAPSHOT","timestamp":7,"snapshot":null})");

@@ -107,7 +107,8 @@ TEST_F(EventSize, AResultIsShortened) {
 TEST_F(EventSize, AStateThatIsTooLargeIsLeftOut) {
     const std::size_t before = stream_.lines().size();
 
-    translator_->state(json_text("\"" + std::string(9'000'000, 'x') + "\""));
+    const json_text large("\"" + std::string(9'000'000, 'x') + "\"");
+    translator_->translate(runner::state_shown{&large});
 
     EXPECT_EQ(stream_.lines().size(), before);
 }
