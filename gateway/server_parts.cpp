@@ -11,6 +11,7 @@
 #include "runner/openai/openai_dialect.hpp"
 #include "runner/provider/http_provider.hpp"
 #include "runner/responses/responses_dialect.hpp"
+#include "runner/tools/state_tool.hpp"
 #include "runner/tools/webhook_tool.hpp"
 #include "session/base/ascii.hpp"
 #include "session/base/clock.hpp"
@@ -216,6 +217,13 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.client_history = agent.client_history;
     entry.context = agent.context;
     entry.state = agent.state;
+    if (agent.state_tool) {
+        auto tool = runner::make_state_tool(agent.state_schema);
+        if (!tool) { // load_config() has checked it; a program may have changed it.
+            throw std::runtime_error("agents.state_schema: " + tool.error().detail);
+        }
+        entry.settings.own_tools = runner::tool_registry({std::move(*tool)}).snapshot();
+    }
     bool binds_tools = false;
     for (const std::string& name : agent.models) {
         if (const auto& provider = providers.at(name)) { // Null where only settings are made.

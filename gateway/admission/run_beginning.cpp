@@ -5,6 +5,7 @@
 #include "gateway/admission/run_launch.hpp"
 #include "gateway/admission/run_setup.hpp"
 #include "gateway/admission/turn_prompt.hpp"
+#include "runner/loop/run_tools.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/conversation/message_size.hpp"
@@ -201,7 +202,10 @@ private:
             complete_input(input, thread_);
         }
         const process_services& services = core_.services;
-        auto tools = external_tools(core_.settings, services.tools, input, thread_, services.log);
+        const server_tool_check is_server_tool = [this](std::string_view name) {
+            return runner::is_server_tool(core_.services.tools, request_.agent->settings, name);
+        };
+        auto tools = external_tools(core_.settings, is_server_tool, input, thread_, services.log);
         if (!tools) {
             return tools.error();
         }
@@ -216,7 +220,7 @@ private:
             policy.client_history = session::client_history::delta;
             policy.mode = session::history_mode::server;
         }
-        session::history_input given = history_of(core_.settings, services.tools, input);
+        session::history_input given = history_of(core_.settings, is_server_tool, input);
         std::vector<std::string> warnings;
         const auto restored = restore_parts(given.messages, warnings);
         if (!restored) {
@@ -239,7 +243,7 @@ private:
     // The tools that the run will offer, in the order of runner::run_tools.
     [[nodiscard]] std::vector<std::string> tool_names() const {
         std::vector<std::string> names =
-            core_.services.tools.snapshot()->names(request_.agent->settings.tool_patterns);
+            runner::server_tool_names(core_.services.tools, request_.agent->settings);
         for (const runner::tool_definition& tool : tools_) {
             names.push_back(tool.name);
         }

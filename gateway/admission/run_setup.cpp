@@ -214,7 +214,7 @@ void complete_input(translator::run_input& input, const session::thread_record& 
 }
 
 result<std::vector<runner::tool_definition>> external_tools(
-    const run_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const server_tool_check& is_server_tool,
     const translator::run_input& input, const session::thread_record& thread, logger& log
 ) {
     std::vector<runner::tool_definition> given;
@@ -239,7 +239,7 @@ result<std::vector<runner::tool_definition>> external_tools(
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
         runner::tool_definition& tool = given[i];
-        if (server_tools.contains(tool.name)) {
+        if (is_server_tool(tool.name)) {
             if (settings.reject_name_clash && input.tools) {
                 return failure{
                     errc::tool_name_clash,
@@ -260,7 +260,7 @@ result<std::vector<runner::tool_definition>> external_tools(
 }
 
 session::history_input history_of(
-    const run_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const server_tool_check& is_server_tool,
     const translator::run_input& input
 ) {
     session::history_input history;
@@ -280,9 +280,7 @@ session::history_input history_of(
     for (const external_tool& tool : settings.external_tools) {
         history.configured_external_tools.push_back(tool.definition.name);
     }
-    history.is_server_tool = [&server_tools](std::string_view name) {
-        return server_tools.contains(name);
-    };
+    history.is_server_tool = is_server_tool;
     return history;
 }
 

@@ -10,7 +10,9 @@
 #include "session/history/history_plan.hpp"
 #include "translator/input/run_input.hpp"
 
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,18 +25,20 @@ namespace agui::gateway {
 /// absent: the values of the turn apply.
 void complete_input(translator::run_input& input, const session::thread_record& thread);
 
+/// Says whether the server executes calls of a tool of that name (runner::is_server_tool()).
+using server_tool_check = std::function<bool(std::string_view name)>;
+
 /// The caller's tools that this run offers to the model: the configured ones, then the request's
 /// or, if it has no `tools`, the ones last offered on the thread. A tool with the name of a server
 /// tool is left out or, if the settings say so, refused with errc::tool_name_clash.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
-    const run_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const server_tool_check& is_server_tool,
     const translator::run_input& input, const session::thread_record& thread, logger& log
 );
 
-/// The request as input for the history rule; messages without an id get one. The result refers to
-/// `server_tools`.
+/// The request as input for the history rule; messages without an id get one.
 [[nodiscard]] session::history_input history_of(
-    const run_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const server_tool_check& is_server_tool,
     const translator::run_input& input
 );
 

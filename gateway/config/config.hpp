@@ -249,6 +249,8 @@ struct agent_config {
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
+    bool state_tool = false;  ///< The model may change the state (runner::make_state_tool).
+    std::string state_schema; ///< Text of a JSON Schema for state_tool; empty allows all.
     /// nullopt (`auto`): `append` if one of the models binds_tools(), else `exact`.
     std::optional<gateway::tool_list> tool_list;
     gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;

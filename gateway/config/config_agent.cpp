@@ -1,6 +1,7 @@
 #include "gateway/config/config_sections.hpp"
 
 #include "gateway/config/config_values.hpp"
+#include "runner/tools/state_tool.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/prompt/prompt_template.hpp"
 #include "translator/input/input_forwarded.hpp"
@@ -97,6 +98,28 @@ void describe_place(config_table& table, std::string_view key, context_place& pl
     );
 }
 
+void describe_state_tool(config_table& table, agent_config& agent) {
+    constexpr std::size_t longest = 65'536; // Told to the model with each request of the agent.
+    table.value("state_tool", agent.state_tool);
+    if (!table.value("state_schema", agent.state_schema) || agent.state_schema.empty()) {
+        return;
+    }
+    const auto schema = parse_json(agent.state_schema);
+    const auto made = runner::make_state_tool(agent.state_schema);
+    if (!agent.state_tool) {
+        table.problem("state_schema", "needs state_tool = true");
+    } else if (!schema || !schema->is_object() || agent.state_schema.size() > longest) {
+        table.problem(
+            "state_schema", "must be the text of a JSON object (a JSON Schema) of at most " +
+                                std::to_string(longest) + " bytes"
+        );
+    } else if (!made) {
+        table.problem("state_schema", made.error().detail);
+    } else {
+        agent.state_schema = boost::json::serialize(*schema);
+    }
+}
+
 // True for the schema of the form `items`, or the text of another one.
 void describe_reply_schema(config_table& table, agent_config& agent) {
     constexpr std::size_t longest = 65'536; // Sent with each request of the agent.
@@ -157,6 +180,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     }
     describe_place(table, "context", agent.context);
     describe_place(table, "state", agent.state);
+    describe_state_tool(table, agent);
     table.choice(
         "tool_list", agent.tool_list,
         {{"auto", std::optional<tool_list>()},

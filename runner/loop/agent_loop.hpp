@@ -115,6 +115,9 @@ struct agent_settings {
     std::string context;
     /// Server tools that the agent may use; empty allows all.
     std::vector<std::string> tool_patterns;
+    /// Server tools of this agent alone, whatever tool_patterns says. They precede tools of the
+    /// registry with their names. May be null.
+    std::shared_ptr<const tool_set> own_tools = {};
     /// Tools of these names are declared first, in this order; all others follow.
     std::vector<std::string> tool_order;
     /// Declared although they are not offered, unless an offered tool has the name. A call of one

@@ -10,11 +10,45 @@
 
 namespace agui::runner {
 
+namespace {
+
+std::vector<tool_definition> server_tools_of(const tool_set& server, const agent_settings& agent) {
+    std::vector<tool_definition> tools = server.definitions(agent.tool_patterns);
+    if (agent.own_tools) {
+        std::erase_if(tools, [&agent](const tool_definition& tool) {
+            return agent.own_tools->contains(tool.name);
+        });
+        for (tool_definition& tool : agent.own_tools->definitions({})) {
+            tools.push_back(std::move(tool));
+        }
+    }
+    return tools;
+}
+
+} // namespace
+
+std::vector<std::string>
+server_tool_names(const tool_registry& registry, const agent_settings& agent) {
+    std::vector<std::string> names;
+    for (tool_definition& tool : server_tools_of(*registry.snapshot(), agent)) {
+        names.push_back(std::move(tool.name));
+    }
+    return names;
+}
+
+bool is_server_tool(
+    const tool_registry& registry, const agent_settings& agent, std::string_view name
+) {
+    return registry.contains(name) || (agent.own_tools && agent.own_tools->contains(name));
+}
+
 run_tools::run_tools(
     const tool_registry& registry, const agent_settings& agent,
     std::vector<tool_definition> external
 )
-    : server_(registry.snapshot()), offered_(server_->definitions(agent.tool_patterns)) {
+    : server_(registry.snapshot()),
+      own_(agent.own_tools),
+      offered_(server_tools_of(*server_, agent)) {
     const auto is_left_out = [&agent](const tool_definition& tool) {
         return agent.keeps_tool_list &&
                std::ranges::find(agent.tool_order, tool.name) == agent.tool_order.end();
@@ -75,7 +109,8 @@ std::shared_ptr<const registered_tool> run_tools::tool_of(std::string_view name)
     if (!server_names_.contains(name)) {
         return nullptr;
     }
-    return {server_, server_->find_tool(name)}; // A part of the set, which the pointer keeps alive.
+    const auto& from = own_ && own_->contains(name) ? own_ : server_;
+    return {from, from->find_tool(name)}; // A part of the set, which the pointer keeps alive.
 }
 
 } // namespace agui::runner

@@ -12,6 +12,14 @@
 
 namespace agui::runner {
 
+/// The names of the server's tools that an agent offers, in the order of run_tools.
+[[nodiscard]] std::vector<std::string>
+server_tool_names(const tool_registry& registry, const agent_settings& agent);
+
+/// True if the server executes calls of that name for the agent, whether it offers the tool or not.
+[[nodiscard]] bool
+is_server_tool(const tool_registry& registry, const agent_settings& agent, std::string_view name);
+
 /// The tools of one run, as they were when it began: the server's tools that its agent may use, and
 /// the caller's tools. If both have a name, the server's tool is used. A withdrawn tool is declared
 /// and belongs to the server, which has none of that name. Never changes.
@@ -41,6 +49,7 @@ private:
     void sort(const std::vector<std::string>& order);
 
     std::shared_ptr<const tool_set> server_;
+    std::shared_ptr<const tool_set> own_; ///< agent_settings::own_tools
     std::vector<tool_definition> offered_;
     std::vector<tool_definition> with_late_; ///< Empty if there are no late ones.
     std::set<std::string, std::less<>> server_names_;

@@ -54,9 +54,13 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
     if (loaded->has_value()) {
         thread = std::move(**loaded);
     }
-    const auto offered = gateway::external_tools(settings_, tools_, *input, thread, null_logger());
+    const auto is_server_tool = [this](std::string_view name) {
+        return tools_.contains(name);
+    };
+    const auto offered =
+        gateway::external_tools(settings_, is_server_tool, *input, thread, null_logger());
     auto plan = session::plan_history(
-        thread, gateway::history_of(settings_, tools_, *input), settings_.history
+        thread, gateway::history_of(settings_, is_server_tool, *input), settings_.history
     );
     if (!offered || !plan) {
         store_->release(*acquired);

@@ -18,6 +18,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -265,6 +266,76 @@ TEST_F(State, APatchBodyIsAppliedToWhatIsStored) {
     EXPECT_EQ(ask(json_patch(R"({"a":2})")).status, 422);
     EXPECT_EQ(ask(patch_request("{}", "text/plain")).status, 415);
     EXPECT_EQ(state(), R"({"state":{"a":1,"b":2}})");
+}
+
+// The model calls update_state with these arguments, once.
+class StateTool : public State {
+protected:
+    StateTool() {
+        settings.agents.at(0).state_tool = true;
+        settings.agents.at(0).state_schema = R"({"type":"object","required":["size"],)"
+                                             R"("properties":{"size":{"type":"integer"}}})";
+    }
+
+    raw_reply change(std::string_view operations) {
+        answer = call_tool("update_state", R"({"patch":)" + std::string(operations) + "}");
+        start();
+        return run("r1", R"(,"state":{"size":1})");
+    }
+};
+
+TEST_F(StateTool, LetsTheModelChangeTheDocument) {
+    const std::string body = change(R"([{"op":"replace","path":"/size","value":2}])").body;
+
+    EXPECT_THAT(body, HasSubstr(R"("content":"The state was changed.")"));
+    EXPECT_THAT(
+        states_in(body),
+        ElementsAre(
+            R"({"snapshot":{"size":1}})", R"({"delta":[{"op":"replace","path":"/size","value":2}]})"
+        )
+    );
+    EXPECT_EQ(state(), R"({"state":{"size":2}})");
+}
+
+TEST_F(StateTool, RefusesADocumentThatDoesNotFitItsSchema) {
+    const std::string body = change(R"([{"op":"replace","path":"/size","value":"x"}])").body;
+
+    EXPECT_THAT(body, AllOf(HasSubstr("The state was not changed: "), HasSubstr("/size")));
+    EXPECT_EQ(state(), R"({"state":{"size":1}})");
+}
+
+TEST_F(StateTool, RefusesAPatchThatDoesNotApply) {
+    const std::string body = change(R"([{"op":"remove","path":"/x"}])").body;
+
+    EXPECT_THAT(body, HasSubstr("The state was not changed: [0].path"));
+    EXPECT_EQ(state(), R"({"state":{"size":1}})");
+}
+
+TEST_F(StateTool, BelongsToTheServerAndToItsAgentAlone) {
+    std::vector<std::string> requests;
+    std::mutex mutex;
+    options.script_of = [&](const gateway::model_config&) {
+        return [&](const runner::transport_request& request) {
+            const std::lock_guard lock(mutex);
+            requests.push_back(request.body);
+            return std::optional(say("Hi"));
+        };
+    };
+    settings.agents.push_back(settings.agents.at(0));
+    settings.agents.back().id = "other";
+    settings.agents.back().state_tool = false;
+    settings.agents.back().state_schema.clear();
+    start();
+    const std::string offered =
+        R"(,"tools":[{"name":"update_state","description":"mine","parameters":{"type":"object"}}])";
+    run("r1", offered);
+    ask(post("/agui/agents/other", run_body("t2", "r1")));
+
+    const std::lock_guard lock(mutex);
+    ASSERT_EQ(requests.size(), 2U);
+    EXPECT_THAT(requests[0], HasSubstr("It must always fit this JSON Schema"));
+    EXPECT_THAT(requests[0], ::testing::Not(HasSubstr("mine")));
+    EXPECT_THAT(requests[1], ::testing::Not(HasSubstr("update_state")));
 }
 
 TEST_P(TwoGateways, ReadersOfARunAreToldOfAChangeThroughEither) {

@@ -56,8 +56,12 @@ public:
             names.push_back(name);
         }
         complete_input(input, thread);
+        const auto is_server_tool = [this](std::string_view name) {
+            return tools_.contains(name);
+        };
         auto plan =
-            session::plan_history(thread, history_of(settings_, tools_, input), policy_).value();
+            session::plan_history(thread, history_of(settings_, is_server_tool, input), policy_)
+                .value();
         complete_change(plan, input, thread, agent, policy_, now);
         record_prompt(plan, thread, agent, names, now);
         session::apply(thread, plan.change);

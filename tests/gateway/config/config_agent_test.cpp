@@ -132,6 +132,28 @@ TEST(Config, ReadsWhereTheStateGoes) {
     );
 }
 
+TEST(Config, ReadsTheToolForTheState) {
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    EXPECT_FALSE(load(agent).value().agents.at(0).state_tool);
+    const std::string schema = "state_schema = '{ \"type\": \"object\" }'\n";
+    const config all = load(agent + "state_tool = true\n" + schema).value();
+    EXPECT_TRUE(all.agents.at(0).state_tool);
+    EXPECT_EQ(all.agents.at(0).state_schema, R"({"type":"object"})");
+    EXPECT_NE(print_config(all).find("state_tool = true"), std::string::npos);
+    EXPECT_NE(
+        problem_of(agent + schema).find("agents.state_schema: needs state_tool = true"),
+        std::string::npos
+    );
+    for (const std::string wrong : {"'[]'", "'{'", "'{\"type\":\"none\"}'"}) {
+        EXPECT_NE(
+            problem_of(agent + "state_tool = true\nstate_schema = " + wrong + "\n")
+                .find("agents.state_schema"),
+            std::string::npos
+        ) << wrong;
+    }
+}
+
 TEST(Config, ReadsASchemaOfReplies) {
     const std::string agent =
         std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
