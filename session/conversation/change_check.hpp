@@ -9,8 +9,9 @@ namespace agui::session {
 /// call that refers to nothing. Such a change is a bug of the caller and must not reach a store.
 void check_change(thread_size size, const changes& change);
 
-/// Throws std::logic_error if changes::answered does not fit `run`, which begins with the change:
-/// one of the answered runs has not ended, has no answered_by, or is `run` itself.
+/// Throws std::logic_error if one of changes::answered has not ended or has no answered_by.
+void check_answered(const changes& change);
+/// Also throws it if one of them is `run`, which begins with the change.
 void check_answered(const run_record& run, const changes& change);
 
 /// The smallest size of a thread that the change fits.

@@ -143,14 +143,22 @@ thread_size least_size_for(const changes& change) noexcept {
     return least;
 }
 
-void check_answered(const run_record& run, const changes& change) {
+void check_answered(const changes& change) {
     for (const run_record& answered : change.answered) {
         require(
-            answered.status != run_status::active && !answered.answered_by.empty() &&
-                answered.run_id != run.run_id,
+            answered.status != run_status::active && !answered.answered_by.empty(),
             "a run can only answer others, which have ended"
         );
     }
+}
+
+void check_answered(const run_record& run, const changes& change) {
+    check_answered(change);
+    require(
+        std::ranges::find(change.answered, run.run_id, &run_record::run_id) ==
+            change.answered.end(),
+        "a run can only answer others"
+    );
 }
 
 thread_size size_after(thread_size size, const changes& change) noexcept {

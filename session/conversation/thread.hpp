@@ -173,11 +173,10 @@ struct changes {
     /// answered_by. An empty input_digest keeps the stored one.
     std::optional<run_record> run;
 
-    /// The numbers of the queued requests whose messages the run takes; used by store::begin()
-    /// only. They leave the queue.
+    /// The numbers of the queued requests whose messages the run takes. They leave the queue.
     std::vector<std::int64_t> dequeued;
     /// The run records of the dequeued requests other than the run itself, ended and with
-    /// answered_by; used by store::begin() only. They are stored before the run, in this order.
+    /// answered_by. They are stored in this order, by store::begin() before the run.
     std::vector<run_record> answered;
 };
 

@@ -2,6 +2,8 @@
 
 #include "session/store/stored_rows.hpp"
 
+#include <set>
+
 namespace agui::session {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr const char* by_key =
     " AND r.idempotency_key = $3";
 constexpr const char* latest =
     "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
-    " ORDER BY r.number DESC LIMIT 1";
+    " AND length(r.answered_by) = 0 ORDER BY r.number DESC LIMIT 1";
 constexpr const char* run_is_taken =
     "SELECT EXISTS (SELECT FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
     " AND r.run_id = ANY($3)) OR EXISTS (SELECT FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
@@ -25,6 +27,10 @@ constexpr const char* request_is_taken =
 constexpr const char* queued_count =
     "SELECT count(*) FROM agui.queued_requests q WHERE q.thread = " AGUI_PG_THREAD
     " AND q.number = ANY($3)";
+// In the order of their numbers, which are given out while the thread is locked.
+constexpr const char* run_numbers = "SELECT agui.next_run_number() FROM generate_series(1, $1)";
+constexpr const char* take_requests =
+    "DELETE FROM agui.queued_requests WHERE thread = $1 AND number = ANY($2)";
 constexpr const char* run_is_there =
     "SELECT EXISTS (SELECT FROM agui.runs r WHERE r.number = $3 AND r.thread = " AGUI_PG_THREAD ")";
 constexpr const char* insert_run =
@@ -79,6 +85,16 @@ pg_statement is_run_taken(
     return pg_statement(run_is_taken, key.principal, key.thread_id, run_ids, keys);
 }
 
+pg_statement is_any_run_taken(const thread_key& key, const std::vector<run_record>& runs) {
+    std::vector<std::string> ids;
+    std::vector<std::string> keys;
+    for (const run_record& each : runs) {
+        ids.push_back(each.run_id);
+        keys.push_back(each.idempotency_key);
+    }
+    return is_run_taken(key, ids, keys);
+}
+
 pg_statement is_request_taken(const thread_key& key, const queued_request& request) {
     return pg_statement(
         request_is_taken, key.principal, key.thread_id, request.run_id,
@@ -88,6 +104,26 @@ pg_statement is_request_taken(const thread_key& key, const queued_request& reque
 
 pg_statement count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers) {
     return pg_statement(queued_count, key.principal, key.thread_id, numbers);
+}
+
+bool are_queued(const pg_rows& count, const std::vector<std::int64_t>& numbers) {
+    return static_cast<std::size_t>(count.integer(0, 0)) ==
+           std::set(numbers.begin(), numbers.end()).size();
+}
+
+pg_statement next_run_numbers(std::size_t count) { return pg_statement(run_numbers, count); }
+
+void take_queued(
+    pg_batch& to, std::int64_t thread, const changes& change, const pg_rows& numbers,
+    unix_ms own_now
+) {
+    if (!change.dequeued.empty()) {
+        to.emplace_back(take_requests, thread, change.dequeued);
+    }
+    std::size_t next = 0;
+    for (const run_record& answered : change.answered) {
+        to.push_back(add_run(thread, numbers.integer(next++, 0), answered, own_now));
+    }
 }
 
 pg_statement has_run(const thread_key& key, std::int64_t number) {

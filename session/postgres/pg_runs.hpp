@@ -38,10 +38,21 @@ namespace agui::session {
     const thread_key& key, const std::vector<std::string>& run_ids,
     const std::vector<std::string>& idempotency_keys
 );
+[[nodiscard]] pg_statement
+is_any_run_taken(const thread_key& key, const std::vector<run_record>& runs);
 [[nodiscard]] pg_statement is_request_taken(const thread_key& key, const queued_request& request);
 /// One row: the count of the numbers that are in the thread's queue.
 [[nodiscard]] pg_statement
 count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers);
+/// Reads its result: whether all of them are there.
+[[nodiscard]] bool are_queued(const pg_rows& count, const std::vector<std::int64_t>& numbers);
+/// One row for each new number.
+[[nodiscard]] pg_statement next_run_numbers(std::size_t count);
+/// Writes changes::dequeued and changes::answered. `numbers` is the result of next_run_numbers().
+void take_queued(
+    pg_batch& to, std::int64_t thread, const changes& change, const pg_rows& numbers,
+    unix_ms own_now
+);
 /// One row: whether the thread has the run with that number.
 [[nodiscard]] pg_statement has_run(const thread_key& key, std::int64_t number);
 

@@ -16,14 +16,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// In the order of their numbers, which are given out while the thread is locked.
-constexpr const char* next_run_numbers =
-    "SELECT agui.next_run_number() FROM generate_series(1, $1)";
 constexpr const char* next_thread_number =
     "SELECT CASE WHEN EXISTS (SELECT FROM agui.threads WHERE principal = $1 AND thread_id = $2) "
     "THEN 0 ELSE agui.next_thread_number() END";
-constexpr const char* take_queued =
-    "DELETE FROM agui.queued_requests WHERE thread = $1 AND number = ANY($2)";
 constexpr const char* note_removed =
     "INSERT INTO agui.removed_threads (thread) VALUES ($1) ON CONFLICT DO NOTHING";
 constexpr const char* drop_thread = "DELETE FROM agui.threads WHERE id = $1";
@@ -169,7 +164,7 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
     look.push_back(lock_thread(key));
     look.push_back(is_run_taken(key, names.ids, names.keys));
     look.push_back(count_queued(key, change.dequeued));
-    look.emplace_back(next_run_numbers, 1 + change.answered.size());
+    look.push_back(next_run_numbers(1 + change.answered.size()));
     look.emplace_back(next_thread_number, key.principal, key.thread_id);
     look.push_back(has_run(key, change.run ? change.run->number : 0));
     if (what.held) {
@@ -186,8 +181,7 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
     if (found.at(1).boolean(0, 0) || names.has_twins) {
         co_return run_id_taken();
     }
-    if (static_cast<std::size_t>(found.at(2).integer(0, 0)) !=
-        std::set(change.dequeued.begin(), change.dequeued.end()).size()) {
+    if (!are_queued(found.at(2), change.dequeued)) {
         co_return thread_has_changed();
     }
     if (change.run && !found.at(5).boolean(0, 0)) {
@@ -204,15 +198,9 @@ pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gat
     if (change.run) {
         writes.push_back(update_run(*change.run, own_now));
     }
-    if (!change.dequeued.empty()) {
-        writes.emplace_back(take_queued, thread, change.dequeued);
-    }
-    // Stored before the run, so that the run is the latest.
-    std::size_t next = 0;
-    for (const run_record& answered : change.answered) {
-        writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered, own_now));
-    }
-    const std::int64_t number = found.at(3).integer(next, 0);
+    // Before the run's record, so that the run is the latest.
+    take_queued(writes, thread, change, found.at(3), own_now);
+    const std::int64_t number = found.at(3).integer(change.answered.size(), 0);
     const bool is_journaled = what.held && what.run.status == run_status::active;
     const pg_journal_place journal{gateway, parts_.logs.next_journal_row()};
     writes.push_back(

@@ -1,5 +1,6 @@
 // A change of a thread by its run, with the run's log entries.
 #include "session/base/id.hpp"
+#include "session/conversation/change_check.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_threads.hpp"
 #include "session/store/store_failures.hpp"
@@ -98,6 +99,7 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     }
     // The run whose entries go with it.
     const changes& change = what->stored.change;
+    check_answered(change);
     const bool has_slice = what->log && !what->log->ends.empty();
     std::int64_t run = 0;
     if (has_slice) {
@@ -243,6 +245,13 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (held) {
         look.push_back(parts_.leases.select_lease(*held));
     }
+    const std::size_t queue_at = look.size();
+    const bool takes_queued = !change.dequeued.empty() || !change.answered.empty();
+    if (takes_queued) {
+        look.push_back(count_queued(what.key, change.dequeued));
+        look.push_back(is_any_run_taken(what.key, change.answered));
+        look.push_back(next_run_numbers(change.answered.size()));
+    }
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
     if (held && !is_still_held(held, found.at(3))) {
         co_return lease_is_lost();
@@ -260,8 +269,19 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (!log.continues(static_cast<std::uint64_t>(found.at(2).integer(0, 0)))) {
         co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
     }
+    if (takes_queued && found.at(queue_at + 1).boolean(0, 0)) {
+        co_return run_id_taken();
+    }
+    if (takes_queued && !are_queued(found.at(queue_at), change.dequeued)) {
+        co_return thread_has_changed();
+    }
     pg_batch writes;
     const thread_position made_at = add_change(writes, what, *at);
+    if (takes_queued) {
+        take_queued(
+            writes, at->thread, change, found.at(queue_at + 2), parts_.shared.time.own_now()
+        );
+    }
     if (change.run) {
         writes.push_back(update_run(*change.run, parts_.shared.time.own_now()));
     }
@@ -294,10 +314,11 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
 }
 
 bool pg_threads::can_end_at_once(const committing& what, const commit_log& log) const {
-    const std::int64_t run = ended_run(what.stored.change);
-    return what.by.held && what.by.releases && run != 0 && log.waiting.run == run &&
-           log.waiting.is_known && !log.waiting.has_failed && !unsure_.contains(what.by.held) &&
-           !what.stored.change.run->sound_until &&
+    const changes& change = what.stored.change;
+    const std::int64_t run = ended_run(change);
+    return what.by.held && what.by.releases && run != 0 && change.dequeued.empty() &&
+           change.answered.empty() && log.waiting.run == run && log.waiting.is_known &&
+           !log.waiting.has_failed && !unsure_.contains(what.by.held) && !change.run->sound_until &&
            (log.slice.empty() || (log.slice.run == run && log.slice.first_sequence == log.end + 1));
 }
 

@@ -36,17 +36,9 @@ result<begun_run> run_jobs::begin(
     if (change.run && !tables_.runs.update(thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
-    for (const std::int64_t queued : change.dequeued) {
-        if (!tables_.queue.erase(thread, queued)) {
-            return thread_has_changed();
-        }
-    }
-    // Stored before the run, so that the run is the latest.
-    for (const run_record& answered : change.answered) {
-        if (tables_.runs.exists(thread, answered)) {
-            return run_id_taken();
-        }
-        (void)tables_.runs.add(thread, answered);
+    // Before the run's record, so that the run is the latest.
+    if (const auto taken = take_queued(thread, change); !taken) {
+        return taken.error();
     }
     const std::int64_t number = tables_.runs.add(thread, run);
     // Last, because rolling back to a savepoint does not undo it.
@@ -57,6 +49,21 @@ result<begun_run> run_jobs::begin(
     const std::size_t messages = (at ? at->size.messages : 0) + change.messages.size();
     leases_.set_begun(held, number, static_cast<node_index>(messages));
     return begun_run{number};
+}
+
+result<void> run_jobs::take_queued(std::int64_t thread, const changes& change) {
+    for (const std::int64_t queued : change.dequeued) {
+        if (!tables_.queue.erase(thread, queued)) {
+            return thread_has_changed();
+        }
+    }
+    for (const run_record& answered : change.answered) {
+        if (tables_.runs.exists(thread, answered)) {
+            return run_id_taken();
+        }
+        (void)tables_.runs.add(thread, answered);
+    }
+    return {};
 }
 
 result<void> run_jobs::commit(
@@ -71,7 +78,11 @@ result<void> run_jobs::commit(
     if (!at) {
         return no_such_thread();
     }
+    check_answered(change);
     tables_.threads.apply(*at, what);
+    if (const auto taken = take_queued(at->thread, change); !taken) {
+        return taken.error();
+    }
     const std::int64_t ended = ended_run(change);
     const bool has_entries = log && !log->ends.empty();
     // Before the run's record says so.

@@ -36,6 +36,8 @@ public:
     [[nodiscard]] std::vector<lease_ptr> claim_orphans(std::size_t limit);
 
 private:
+    [[nodiscard]] result<void> take_queued(std::int64_t thread, const changes& change);
+
     sqlite_tables& tables_;
     lease_table& leases_;
 };

@@ -63,7 +63,12 @@ sqlite_runs::sqlite_runs(database& db)
       ),
       find_(db, select_runs("WHERE r.thread = ? AND r.run_id = ?")),
       find_by_key_(db, select_runs(std::string(of_thread_key) + "AND r.idempotency_key = ?")),
-      latest_(db, select_runs(std::string(of_thread_key) + "ORDER BY r.number DESC LIMIT 1")),
+      latest_(
+          db, select_runs(
+                  std::string(of_thread_key) + "AND r.answered_by = '' "
+                                               "ORDER BY r.number DESC LIMIT 1"
+              )
+      ),
       log_of_(db, "SELECT log, last_sequence FROM runs WHERE number = ?"),
       set_log_state_(db, "UPDATE runs SET log = ? WHERE number = ?"),
       with_log_(

@@ -62,6 +62,21 @@ bool are_queued(const entry& target, const std::vector<std::int64_t>& numbers)
     });
 }
 
+bool has_any(const entry& target, const std::vector<run_record>& runs) AGUI_REQUIRES(target.mutex) {
+    return std::ranges::any_of(runs, [&](const run_record& given) AGUI_REQUIRES(target.mutex) {
+        return std::ranges::any_of(target.runs, [&](const run_record& known) {
+            return same_run(known, given.run_id, given.idempotency_key);
+        });
+    });
+}
+
+void erase_queued(entry& target, const std::vector<std::int64_t>& numbers)
+    AGUI_REQUIRES(target.mutex) {
+    std::erase_if(target.queue, [&](const queued_request& each) {
+        return std::ranges::find(numbers, each.number) != numbers.end();
+    });
+}
+
 void store_changes(entry& target, const changes& change) AGUI_REQUIRES(target.mutex) {
     auto run = target.runs.end();
     if (change.run) {
@@ -239,7 +254,11 @@ public:
             co_return std::nullopt;
         }
         const std::lock_guard lock(found->mutex);
-        co_return found->runs.empty() ? std::nullopt : std::optional(found->runs.back());
+        const auto last =
+            std::find_if(found->runs.rbegin(), found->runs.rend(), [](const auto& run) {
+                return run.answered_by.empty();
+            });
+        co_return last == found->runs.rend() ? std::nullopt : std::optional(*last);
     }
 
     asio::awaitable<result<thread_page>> list(thread_query query) override {
@@ -377,12 +396,7 @@ private:
             target->thread.agent_id = run.agent_id;
             target->thread.version = first_version(target->number);
         }
-        const auto is_taken = [&](const run_record& given) AGUI_REQUIRES(target->mutex) {
-            return std::ranges::any_of(target->runs, [&](const run_record& known_run) {
-                return same_run(known_run, given.run_id, given.idempotency_key);
-            });
-        };
-        if (is_taken(run) || std::ranges::any_of(change.answered, is_taken)) {
+        if (has_any(*target, {run}) || has_any(*target, change.answered)) {
             return run_id_taken();
         }
         check_answered(run, change);
@@ -390,21 +404,20 @@ private:
             return thread_has_changed();
         }
         store_changes(*target, change);
-        std::erase_if(target->queue, [&](const queued_request& each) {
-            return std::ranges::find(change.dequeued, each.number) != change.dequeued.end();
-        });
+        erase_queued(*target, change.dequeued);
         for (const run_record& answered : change.answered) {
             target->runs.push_back(answered);
             target->runs.back().number = ++run_count_;
         }
         run.number = ++run_count_;
+        const begun_run begun{run.number};
         leases_.set_begun(held, run.number, static_cast<node_index>(target->thread.nodes.size()));
         target->thread.last_run_at = run.started_at;
         target->runs.push_back(std::move(run));
         if (known == threads_.end()) {
             threads_.emplace(std::move(key), target);
         }
-        return begun_run{run_count_};
+        return begun;
     }
 
     result<std::int64_t>
@@ -449,7 +462,19 @@ private:
         if (target->removed) {
             return no_such_thread();
         }
+        if (has_any(*target, change.answered)) {
+            return run_id_taken();
+        }
+        check_answered(change);
+        if (!are_queued(*target, change.dequeued)) {
+            return thread_has_changed();
+        }
         store_changes(*target, change);
+        erase_queued(*target, change.dequeued);
+        for (const run_record& answered : change.answered) {
+            target->runs.push_back(answered);
+            target->runs.back().number = ++run_count_;
+        }
         return {};
     }
 
@@ -458,7 +483,7 @@ private:
     mutable mutex mutex_;
     std::map<thread_key, std::shared_ptr<entry>> threads_ AGUI_GUARDED_BY(mutex_);
     std::int64_t thread_count_ AGUI_GUARDED_BY(mutex_) = 0;
-    std::int64_t run_count_ AGUI_GUARDED_BY(mutex_) = 0;
+    std::atomic<std::int64_t> run_count_{0};
     std::atomic<std::int64_t> queued_count_{0};
     mutex attachments_mutex_;
     std::map<thread_key, std::map<std::string, attachment>>

@@ -230,7 +230,8 @@ public:
 
     /// Stores `change`; it is durable when this returns. The entries in `log` are part of the same
     /// transaction. errc::not_found: there is no such thread, or it was removed. errc::lease_lost:
-    /// `by.held` is no longer valid, and nothing was stored.
+    /// `by.held` is no longer valid, and nothing was stored. errc::conflict and errc::run_id_reused
+    /// as for begin(), about changes::dequeued and changes::answered.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log = std::nullopt, held_by by = {}
     ) = 0;
@@ -306,7 +307,7 @@ public:
     /// The run that was begun with that idempotency key, which must not be empty.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run_by_key(thread_key key, std::string idempotency_key) = 0;
-    /// The run of the thread that began last.
+    /// The run of the thread that began last, without those that another run answers.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     latest_run(thread_key key) = 0;
 
