@@ -38,6 +38,12 @@ class prefix_watch;
 
 namespace agui::runner {
 
+/// User messages that an active run takes between two answers of its model.
+struct user_messages {
+    std::vector<session::message> messages; ///< In order, with ids that the thread does not have.
+    session::changes change;                ///< To be stored together with them.
+};
+
 /// Where a run's events and changes go. Used from the run's executor only.
 class run_sink {
 public:
@@ -77,6 +83,13 @@ public:
     /// has no state and refuses changes.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     change_state(session::state_change change);
+
+    /// Returns true if user messages wait for the run. They wait until the run takes them or ends.
+    [[nodiscard]] virtual bool has_messages() const noexcept { return false; }
+    /// Takes all of them; may find none. The next commit() must store them with their change, and
+    /// decides: after errc::conflict or errc::run_id_reused nothing was stored, and the run
+    /// continues without them.
+    [[nodiscard]] virtual user_messages take_messages() { return {}; }
 
     /// Ends the run: stores `change` and the terminal event in one transaction, and frees the
     /// thread before the event is visible (P3, P7). Called exactly once, last.

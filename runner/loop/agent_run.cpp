@@ -127,13 +127,7 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
         std::optional<stop_reason> ended;
         switch (next_run_step(conversation_.open_calls())) {
         case run_step::ask_model:
-            ended = check_tokens();
-            if (!ended) {
-                ended = co_await ask();
-                if (!ended) {
-                    ended = co_await keep_answer();
-                }
-            }
+            ended = co_await next_round();
             break;
         case run_step::execute_calls:
             ended = co_await tool_round_.execute();
@@ -146,6 +140,24 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
             co_return *ended;
         }
     }
+}
+
+// A paused answer is sent back with nothing after it.
+boost::asio::awaitable<std::optional<stop_reason>> agent_run::next_round() {
+    std::optional<stop_reason> ended = check_tokens();
+    if (!ended && sink_.has_messages() && !model_round_.paused()) {
+        ended = co_await take_messages();
+    }
+    if (!ended) {
+        ended = co_await ask();
+    }
+    if (!ended) {
+        co_return co_await keep_answer();
+    }
+    if (*ended != stop_reason::completed || !sink_.has_messages() || !may_answer_messages()) {
+        co_return ended;
+    }
+    co_return co_await continue_with_messages();
 }
 
 void agent_run::emit_snapshot(const session::thread_record& thread, session::node_index tip) {
@@ -191,7 +203,7 @@ void agent_run::hold(said_answer said) {
 }
 
 boost::asio::awaitable<std::optional<stop_reason>> agent_run::commit_unstored() {
-    const bool stored = co_await conversation_.commit(*unstored_);
+    const auto stored = co_await conversation_.commit(*unstored_);
     if (!stored) {
         co_return stop_reason::store_unavailable;
     }

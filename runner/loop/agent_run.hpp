@@ -84,6 +84,10 @@ protected:
     std::unique_ptr<session::changes> unstored_; ///< Change of a turn whose commit failed.
 
 private:
+    boost::asio::awaitable<std::optional<stop_reason>> next_round();
+    boost::asio::awaitable<std::optional<stop_reason>> continue_with_messages();
+    boost::asio::awaitable<std::optional<stop_reason>> take_messages();
+    [[nodiscard]] bool may_answer_messages() const noexcept;
     boost::asio::awaitable<std::optional<stop_reason>> store_answer(std::optional<stop_reason> ended
     );
     end_details take_details();

@@ -225,15 +225,15 @@ void conversation::continue_from(const session::changes& change) {
     }
 }
 
-boost::asio::awaitable<bool> conversation::commit(session::changes change) {
+boost::asio::awaitable<result<void>> conversation::commit(session::changes change) {
     unload();
     memory_.shrink_to(0);
     change.at = time_.now();
-    const result<void> done = co_await sink_.commit(change);
+    result<void> done = co_await sink_.commit(change);
     if (done) {
         continue_from(change);
     }
-    co_return done.has_value();
+    co_return done;
 }
 
 } // namespace agui::runner

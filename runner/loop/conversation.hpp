@@ -2,6 +2,7 @@
 
 #include "runner/base/stop_reason.hpp"
 #include "session/base/clock.hpp"
+#include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/history/history_window.hpp"
@@ -98,9 +99,9 @@ public:
         session::changes& change, const session::call_record& call, session::call_status status
     );
 
-    /// Makes `change` durable, continues from it, and releases the thread from memory. Returns
-    /// false if the change could not be stored.
-    [[nodiscard]] boost::asio::awaitable<bool> commit(session::changes change);
+    /// Makes `change` durable, continues from it, and releases the thread from memory. Fails as
+    /// run_sink::commit().
+    [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change);
 
 private:
     void note_call(const session::call_record& call, const session::message* made_in);

@@ -291,7 +291,7 @@ boost::asio::awaitable<run_hooks::following> run_hooks::follow() {
     if (after.stored.empty()) {
         co_return next;
     }
-    const bool stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
+    const auto stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
     if (!stored) {
         next.ended = stop_reason::store_unavailable;
         co_return next;

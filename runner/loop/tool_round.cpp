@@ -121,7 +121,7 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
     for (session::message& other : others) {
         (void)run_.hooks->add_following(growing, other);
     }
-    const bool stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
+    const auto stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
     if (!stored) {
         co_return stop_reason::store_unavailable;
     }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace agui::runner {
 
@@ -83,6 +84,9 @@ public:
     std::function<result<session::thread_record>()> thread;
     std::function<void()> on_load;
     int fail_commit = -1; ///< Counted from 0, the commit that fails; -1 if none does.
+    errc fails_with = errc::store_unavailable;
+    std::vector<session::message> waiting; ///< User messages that the run may take.
+    bool withdraws = false;                ///< They are gone when the run takes them.
     std::function<void(const std::string&)> on_step;
 
     void emit(const runner_event& event) override {
@@ -97,7 +101,11 @@ public:
         note("commit");
         commits.push_back(std::move(change));
         if (static_cast<int>(commits.size()) - 1 == fail_commit) {
-            co_return failure{errc::store_unavailable, "full", {}, {}};
+            if (fails_with != errc::store_unavailable) { // Certainly not stored.
+                commits.pop_back();
+                fail_commit = -1;
+            }
+            co_return failure{fails_with, "full", {}, {}};
         }
         co_return result<void>();
     }
@@ -108,6 +116,17 @@ public:
             on_load();
         }
         co_return thread();
+    }
+
+    bool has_messages() const noexcept override { return !waiting.empty(); }
+
+    user_messages take_messages() override {
+        user_messages taken;
+        taken.messages = std::exchange(waiting, {});
+        if (withdraws) {
+            taken.messages.clear();
+        }
+        return taken;
     }
 
     boost::asio::awaitable<void> finish(session::changes change, run_end ended) override {
