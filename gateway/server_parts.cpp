@@ -502,8 +502,10 @@ run_settings make_run_settings(
     settings.relaxed_durability = all.session.durability == session::durability::relaxed;
     settings.supersede_active = all.session.on_busy == busy_policy::supersede;
     settings.supersede_detached = all.session.supersede_detached;
-    if (all.session.on_busy == busy_policy::enqueue) {
-        settings.queue = {all.session.queue_max, all.session.queue_hold};
+    settings.max_waiting_messages = all.session.queue_max;
+    const bool steers = all.session.on_busy == busy_policy::steer;
+    if (steers || all.session.on_busy == busy_policy::enqueue) {
+        settings.queue = {all.session.queue_max, all.session.queue_hold, steers};
         settings.supersede_detached = false;
     }
     settings.busy_wait = all.session.busy_wait;

@@ -1,5 +1,6 @@
 #include "gateway/admission/run_beginning.hpp"
 
+#include "gateway/admission/named_parts.hpp"
 #include "gateway/admission/queue_taking.hpp"
 #include "gateway/admission/run_admission.hpp"
 #include "gateway/admission/run_launch.hpp"
@@ -8,8 +9,6 @@
 #include "runner/loop/run_tools.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
-#include "session/conversation/message_size.hpp"
-#include "session/history/part_reference.hpp"
 #include "session/history/shown_messages.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -22,9 +21,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,10 +31,6 @@ namespace {
 
 // Limit of attempts to plan a run while its thread changes.
 constexpr int attempts_max = 8;
-
-// How many attachments a request may name: far more than people attach. Each is a read of the store
-// while the run holds its thread. Further names count as unknown.
-constexpr std::size_t attachments_read_max = 100;
 
 // The steps while the run holds its thread.
 class run_beginning {
@@ -119,36 +112,13 @@ private:
         co_return hold_thread(request_);
     }
 
-    // The attachments that the request's messages name, each once.
     boost::asio::awaitable<result<void>> read_attachments() {
         session::thread_record none;
         none.key = request_.conversation.thread;
-        const session::thread_record& thread = request_.thread ? *request_.thread : none;
-        auto looking = [&] {
-            return session::missing_parts(
-                request_.what.input.messages, thread, attachments_read_max
-            );
-        };
-        const std::set<std::string> missing =
-            co_await run_heavy(core_.services.heavy, work_bytes(), looking);
-        for (const std::string& sha256 : missing) {
-            if (asked_for_.size() == attachments_read_max || !asked_for_.insert(sha256).second) {
-                continue;
-            }
-            const auto found = co_await store_.find_attachment(none.key, sha256);
-            if (!found) {
-                co_return found.error();
-            }
-            if (!found->has_value()) {
-                continue;
-            }
-            boost::json::value part = session::part_of(**found);
-            if (!attached_memory_.grow_to(attached_memory_.held() + session::stored_size(part))) {
-                co_return failure{errc::overloaded, "there is not enough memory for this request"};
-            }
-            attached_.emplace(sha256, std::move(part));
-        }
-        co_return result<void>();
+        co_return co_await parts_.read_attachments(
+            store_, request_.what.input.messages, request_.thread ? *request_.thread : none,
+            work_bytes()
+        );
     }
 
     // errc::conflict: the thread has changed since it was read.
@@ -222,7 +192,7 @@ private:
         }
         session::history_input given = history_of(core_.settings, is_server_tool, input);
         std::vector<std::string> warnings;
-        const auto restored = restore_parts(given.messages, warnings);
+        const auto restored = parts_.restore(given.messages, thread_, warnings);
         if (!restored) {
             return restored.error();
         }
@@ -248,16 +218,6 @@ private:
             names.push_back(tool.name);
         }
         return names;
-    }
-
-    // A branch's content never exceeds the thread's size, however old its links are.
-    result<void>
-    restore_parts(std::vector<session::message>& messages, std::vector<std::string>& warnings) {
-        restored_memory_.shrink_to(0);
-        const std::uint64_t most = std::max(core_.settings.max_thread_bytes, thread_.bytes);
-        return session::restore_parts(
-            messages, thread_, attached_, most, restored_memory_, warnings
-        );
     }
 
     void log_warnings() const {
@@ -315,11 +275,7 @@ private:
     const bool has_tools_; ///< The request has `tools`.
     const bool has_context_;
     session::history_plan plan_;
-    session::parts_by_digest attached_;
-    std::set<std::string> asked_for_; // Digests requested from the store.
-    // Held until the run has begun, like the request's own memory.
-    memory_share attached_memory_{core_.services.memory};
-    memory_share restored_memory_{core_.services.memory};
+    named_parts parts_{core_}; ///< Its memory counts until the run has begun.
     unix_ms now_ = 0;
 };
 

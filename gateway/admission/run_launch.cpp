@@ -18,6 +18,7 @@ live_run::settings settings_of(
     options.run_timeout = core.settings.run_timeout;
     options.detached = core.settings.detached;
     options.max_bytes = core.settings.max_run_bytes;
+    options.max_waiting_messages = core.settings.max_waiting_messages;
     options.translation = core.translation_of(conversation, protocol);
     options.observer = core.services.observer;
     options.max_thread_bytes = core.settings.max_thread_bytes;

@@ -103,6 +103,7 @@ enum class busy_policy {
     reject,    ///< It is refused.
     enqueue,   ///< It waits for the thread's next run.
     supersede, ///< It stops the run.
+    steer,     ///< The run takes it, if it can; otherwise it waits as with `enqueue`.
 };
 
 struct session_config {

@@ -99,7 +99,8 @@ void describe_session(config_table& table, session_config& session) {
         "on_busy", session.on_busy,
         {{"reject", busy_policy::reject},
          {"enqueue", busy_policy::enqueue},
-         {"supersede", busy_policy::supersede}}
+         {"supersede", busy_policy::supersede},
+         {"steer", busy_policy::steer}}
     );
     table.number("queue_max", session.queue_max, 1, 10'000);
     table.time("queue_hold_seconds", session.queue_hold, 0, day);

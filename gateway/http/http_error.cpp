@@ -29,6 +29,7 @@ answer answer_to(errc code) noexcept {
     case errc::pending_tool_calls:
     case errc::run_id_reused:
     case errc::patch_conflict:
+    case errc::run_ended:
         return {409};
     case errc::thread_busy:
         return {409, 1};

@@ -2,10 +2,12 @@
 
 #include "gateway/admission/queue_taking.hpp"
 #include "gateway/admission/run_beginning.hpp"
+#include "gateway/queue/queue_offer.hpp"
 #include "gateway/replay/answered_run.hpp"
 #include "gateway/replay/followed_run.hpp"
 #include "gateway/replay/run_locator.hpp"
 #include "gateway/run/polling.hpp"
+#include "gateway/run/taken_messages.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
 
@@ -63,6 +65,7 @@ public:
         : request_(std::move(request)),
           core_(request_->core),
           waiting_(std::move(waiting)),
+          offer_(core_, waiting_),
           leaving_(request_->executor),
           observed_(
               core_->services.observer == nullptr
@@ -101,6 +104,7 @@ private:
         const auto watch = core_->registry.watch_conversation(conversation(), request_->executor);
         for (;;) {
             pass_failpoint("queue.waits");
+            const letter_fate fate = offer_.fate();
             const auto run = co_await begun_elsewhere();
             // Checked after the store was asked, because a run here may have taken the message
             // meanwhile.
@@ -114,20 +118,28 @@ private:
                 co_await follow_elsewhere(*run, *watch);
                 co_return;
             }
+            if (fate == letter_fate::in_commit || fate == letter_fate::taken) {
+                co_await watch->wait_until(steady_clock::now() + look_again);
+                continue;
+            }
             if (request_->arrival->stopped() || gone_) {
-                if (core_->queue.leave(*waiting_)) {
+                if (offer_.withdraw() && core_->queue.leave(*waiting_)) {
                     co_await withdraw();
                     co_return;
                 }
                 continue;
             }
             if (core_->registry.draining()) {
+                if (!offer_.withdraw()) {
+                    continue;
+                }
                 waiting_->log->hand_back(); // The message stays in the queue.
                 // On failure, other processes get it when this one has ended.
                 (void)co_await store().leave_queued(waiting_->number);
                 finish(stop_reason::shutdown);
                 co_return;
             }
+            co_await offer_.make();
             auto next = steady_clock::now() + look_again;
             if (core_->queue.is_first(*waiting_) && !core_->registry.active(conversation())) {
                 if (const auto held = co_await held_for()) {
@@ -140,10 +152,13 @@ private:
         }
     }
 
-    // The run that another process has begun from this request or with its message. nullopt if
-    // there is none or the store fails.
+    // The run that another process has begun from this request or with its message, or the record
+    // of this request if an active run may have taken its message. nullopt if there is none or the
+    // store fails.
     boost::asio::awaitable<std::optional<session::run_record>> begun_elsewhere() {
-        if (!store().is_shared()) {
+        const letter_fate fate = offer_.fate();
+        const bool may_be_taken = fate == letter_fate::taken || fate == letter_fate::unknown;
+        if (!store().is_shared() && !may_be_taken) {
             co_return std::nullopt;
         }
         auto run = co_await store().find_run(conversation().thread, waiting_->record.run_id);
@@ -154,6 +169,13 @@ private:
     boost::asio::awaitable<void>
     follow_elsewhere(session::run_record run, run_registry::watch& watch) {
         pass_failpoint("queue.begun_elsewhere");
+        if (run.end_reason == taken_while_active) {
+            auto writing = [&] {
+                return write_taken_end(*core_, conversation(), run, writer_);
+            };
+            co_await end_by(writing, watch);
+            co_return;
+        }
         if (run.answered_by.empty()) {
             // The run is of this request, which was sent to both processes. Its log continues after
             // the events shown here, and the request is not found here any more.
@@ -294,10 +316,19 @@ private:
 
     boost::asio::awaitable<void>
     end_answered(const std::string& answered_by, run_registry::watch& watch) {
-        auto written = co_await write_answered_end(*core_, conversation(), answered_by, writer_);
+        auto writing = [&] {
+            return write_answered_end(*core_, conversation(), answered_by, writer_);
+        };
+        co_await end_by(writing, watch);
+    }
+
+    // Ends the stream with what another run has done for the request.
+    template <class Write>
+    boost::asio::awaitable<void> end_by(Write& write, run_registry::watch& watch) {
+        result<void> written = co_await write();
         while (!written && may_succeed_soon(written.error())) {
             co_await watch.wait_until(steady_clock::now() + look_again);
-            written = co_await write_answered_end(*core_, conversation(), answered_by, writer_);
+            written = co_await write();
         }
         if (written) {
             if (observed_) {
@@ -441,6 +472,7 @@ private:
     std::unique_ptr<accepted_run::admitted> request_; ///< Null once it has stopped waiting.
     const std::shared_ptr<run_core> core_;
     const std::shared_ptr<waiting_run> waiting_;
+    queue_offer offer_;
     boost::asio::steady_timer leaving_;
     std::unique_ptr<observed_sink> observed_; ///< Null without an observer.
     translator::agui_translator writer_;

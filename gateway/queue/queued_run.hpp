@@ -18,6 +18,9 @@ namespace agui::gateway {
 /// - Once the thread is free and no hand-off holds the queue, the first waiting request begins a
 ///   run that takes all waiting messages, and gets its events. The others get MESSAGES_SNAPSHOT and
 ///   RUN_FINISHED when that run has ended, or its failure (answered_run.hpp).
+/// - With `session.on_busy = "steer"`, the active run takes the messages if it can
+/// (queue_offer.hpp).
+///   The request then gets CUSTOM `agui-gateway.message.taken` and RUN_FINISHED at once.
 /// - A stop, or a client's absence for longer than the disconnect policy allows, withdraws the
 ///   message. If a run has already taken it, a stop only ends the request's stream.
 /// - A drain ends the stream, and the message stays in the queue. The message also stays if the run

@@ -3,6 +3,7 @@
 #include "gateway/replay/run_locator.hpp"
 #include "gateway/run/live_run.hpp"
 #include "gateway/run/polling.hpp"
+#include "gateway/run/taken_messages.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
 #include "session/history/missing_result.hpp"
@@ -116,6 +117,29 @@ boost::asio::awaitable<result<void>> write_answered_end(
     co_return result<void>();
 }
 
+boost::asio::awaitable<result<void>> write_taken_end(
+    run_core& core, const conversation_key& conversation, const session::run_record& request,
+    translator::agui_translator& writer
+) {
+    const auto taken = co_await find_taken(
+        core.store_of(conversation), conversation.thread,
+        [id = request.run_id](const taken_message& each) { return each.request_run_id == id; }
+    );
+    if (!taken) {
+        co_return taken.error();
+    }
+    std::vector<std::string> ids;
+    std::uint64_t sequence = 0;
+    for (const taken_message& each : *taken) {
+        ids.push_back(each.message_id);
+        sequence = each.sequence;
+    }
+    writer.set_time(request.ended_at);
+    writer.taken(request.answered_by, ids, sequence);
+    writer.finish({});
+    co_return result<void>();
+}
+
 std::vector<std::string> end_unstored(
     run_core& core, const conversation_key& conversation, const session::run_record& run,
     event_log& log, const std::function<void(translator::agui_translator&)>& write
@@ -200,12 +224,13 @@ answered_log(run_core& core, const conversation_key& conversation, const session
     translator::agui_translator writer(*log, core.translation_of(conversation, run.protocol));
     writer.set_time(run.started_at);
     writer.start({conversation.thread.thread_id, run.run_id, run.parent_run_id});
-    auto active = core.registry.active(conversation);
+    const bool is_taken = run.end_reason == taken_while_active;
+    auto active = is_taken ? nullptr : core.registry.active(conversation);
     if (active && active->record().run_id != run.answered_by) {
         active.reset();
     }
     bool is_elsewhere = false;
-    if (!active && core.store_of(conversation).is_shared()) {
+    if (!active && !is_taken && core.store_of(conversation).is_shared()) {
         const auto answer = co_await find_run(core, conversation, run.answered_by);
         is_elsewhere = answer && *answer && (*answer)->place == run_place::elsewhere;
     }
@@ -220,7 +245,12 @@ answered_log(run_core& core, const conversation_key& conversation, const session
         );
         co_return log;
     }
-    const auto written = co_await write_answered_end(core, conversation, run.answered_by, writer);
+    result<void> written;
+    if (is_taken) {
+        written = co_await write_taken_end(core, conversation, run, writer);
+    } else {
+        written = co_await write_answered_end(core, conversation, run.answered_by, writer);
+    }
     if (!written) {
         co_return written.error();
     }

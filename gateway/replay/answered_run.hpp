@@ -26,6 +26,13 @@ namespace agui::gateway {
     translator::agui_translator& writer
 );
 
+/// The same for a request whose messages an active run has taken (taken_while_active): writes
+/// CUSTOM `agui-gateway.message.taken` and RUN_FINISHED. Fails only if the store does.
+[[nodiscard]] boost::asio::awaitable<result<void>> write_taken_end(
+    run_core& core, const conversation_key& conversation, const session::run_record& request,
+    translator::agui_translator& writer
+);
+
 /// Ends, after RUN_STARTED, the log of a run that the store does not know (yet). The end has no
 /// numbers, because no reader could continue after it. `write` writes its events, which are
 /// returned.
@@ -35,7 +42,7 @@ std::vector<std::string> end_unstored(
 );
 
 /// The log of a run that another run has answered, made from its record. It ends once the other run
-/// has ended.
+/// has ended; at once if an active run has taken its messages.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 answered_log(run_core& core, const conversation_key& conversation, const session::run_record& run);
 

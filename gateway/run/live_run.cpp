@@ -1,6 +1,7 @@
 #include "gateway/run/live_run.hpp"
 
 #include "gateway/run/polling.hpp"
+#include "gateway/run/taken_messages.hpp"
 #include "gateway/run/unstored_end.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/store/store_failures.hpp"
@@ -139,6 +140,7 @@ live_run::live_run(
           [this](const runner::runner_event& event) { emit(event); }
       ),
       stop_(executor_),
+      mailbox_(settings_.max_waiting_messages),
       timeout_(executor_),
       detached_timer_(executor_),
       elsewhere_timer_(executor_) {
@@ -221,6 +223,7 @@ void live_run::count_reader_elsewhere() {
 
 void live_run::give_up() noexcept {
     finished_ = true;
+    mailbox_.close();
     elsewhere_timer_.cancel();
     (void)stop_.close(); // There is nothing left to stop.
     timeout_.cancel();
@@ -311,8 +314,16 @@ boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
     check_failpoint("run.commit");
     const result<void> stored =
         co_await store_.commit(key(), std::move(change), std::nullopt, {.held = held_});
+    mailbox_.settle(stored);
     check_failpoint("run.committed");
     co_return stored;
+}
+
+runner::user_messages live_run::take_messages() {
+    // The next event shows the conversation with them.
+    const auto letters = mailbox_.take(log_->last_sequence() + 1);
+    pass_failpoint("run.messages");
+    return to_store(letters, record_, time_.now());
 }
 
 boost::asio::awaitable<result<session::thread_record>> live_run::load_thread() {
@@ -341,6 +352,7 @@ boost::asio::awaitable<result<void>> live_run::change_state(session::state_chang
 
 boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
     check_failpoint("run.finish");
+    mailbox_.close();
     co_await state_.close();
     timeout_.cancel();
     elsewhere_timer_.cancel();
@@ -422,6 +434,7 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 
 void live_run::end_without_store() {
     finished_ = true;
+    mailbox_.close();
     if (const auto to_notify = owner_.lock()) {
         to_notify->on_orphaned(shared_from_this());
     }

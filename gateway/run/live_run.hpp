@@ -5,6 +5,7 @@
 #include "gateway/log/run_observer.hpp"
 #include "gateway/run/conversation_key.hpp"
 #include "gateway/run/disconnect_policy.hpp"
+#include "gateway/run/run_mailbox.hpp"
 #include "gateway/run/run_state.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/store/store.hpp"
@@ -42,6 +43,7 @@ public:
         /// Limit of its events. Above it, or if the log's budget has no room, the run ends with
         /// token_limit.
         std::size_t max_bytes = 64U << 20U;
+        std::size_t max_waiting_messages = 100; ///< For its mailbox.
         translator::translator_settings translation;
         const run_observer* observer = nullptr;      ///< Must outlive the run; may be null.
         std::uint64_t max_thread_bytes = UINT64_MAX; ///< For state_writing.
@@ -117,6 +119,8 @@ public:
     /// The record from the run's beginning; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
+    /// User messages for the run; any thread.
+    [[nodiscard]] run_mailbox& mailbox() noexcept { return mailbox_; }
     /// The first message of the thread that the run itself makes; any thread.
     [[nodiscard]] session::node_index first_own_message() const noexcept {
         return first_own_message_;
@@ -139,6 +143,8 @@ public:
     /// Any thread.
     [[nodiscard]] boost::asio::awaitable<result<void>> change_state(session::state_change change
     ) override;
+    [[nodiscard]] bool has_messages() const noexcept override { return mailbox_.has_waiting(); }
+    [[nodiscard]] runner::user_messages take_messages() override;
     [[nodiscard]] boost::asio::awaitable<void>
     finish(session::changes change, runner::run_end end) override;
 
@@ -169,6 +175,7 @@ private:
     translator::agui_translator translator_;
     run_state state_;
     runner::stop_source stop_;
+    run_mailbox mailbox_;
     boost::asio::steady_timer timeout_;
     boost::asio::steady_timer detached_timer_;
     boost::asio::steady_timer elsewhere_timer_;

@@ -64,12 +64,17 @@ struct run_settings {
     std::size_t max_result_bytes = 1U << 20U;
     std::uint64_t max_thread_bytes = 64U << 20U; ///< `session.max_thread_bytes`.
     bool relaxed_durability = false;
+    /// `session.queue_max`: how many messages may wait for an active run (POST /agui/steer).
+    std::size_t max_waiting_messages = 100;
     /// `session.on_busy = "enqueue"`: messages for a busy thread wait for its next run.
     struct queue_settings {
         std::size_t max = 100; ///< `session.queue_max`, of each thread.
         /// `session.queue_hold_seconds`: how long queued messages spare the calls of a later
         /// hand-off before they abandon them.
         std::chrono::seconds hold{600};
+        /// `session.on_busy = "steer"`: the active run takes them between two answers of its model,
+        /// if it can.
+        bool steers = false;
     };
     std::optional<queue_settings> queue;
     bool supersede_active = false;  ///< `session.on_busy = "supersede"`.

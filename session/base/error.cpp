@@ -34,6 +34,8 @@ std::string_view to_string(errc code) noexcept {
         return "queue_full";
     case errc::run_id_reused:
         return "run_id_reused";
+    case errc::run_ended:
+        return "run_ended";
     case errc::run_expired:
         return "run_expired";
     case errc::cursor_expired:

@@ -27,6 +27,7 @@ enum class errc {
     lease_lost,           ///< The caller no longer holds the thread; inside the process only.
     queue_full,           ///< The thread's queue is full (`session.queue_max`), or its messages.
     run_id_reused,        ///< The runId was used before with a different body.
+    run_ended,            ///< No active run takes the message; nothing was stored.
     run_expired,          ///< The run is known, but its log is gone.
     cursor_expired,       ///< The run's log is gone, or it ends before the cursor.
     bad_cursor,           ///< A text that is not a cursor.

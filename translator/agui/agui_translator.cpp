@@ -161,6 +161,23 @@ void agui_translator::earlier_result(const session::message& result) {
     send();
 }
 
+void agui_translator::taken(
+    std::string_view run_id, const std::vector<std::string>& message_ids, std::uint64_t seq
+) {
+    BOOST_ASSERT(started_ && !finished_);
+    std::string value = "{\"runId\":";
+    runner::append_json_string(value, run_id);
+    value.append(",\"messageIds\":[");
+    for (const std::string& id : message_ids) {
+        if (value.back() != '[') {
+            value.push_back(',');
+        }
+        runner::append_json_string(value, id);
+    }
+    value.append("],\"seq\":").append(std::to_string(seq)).push_back('}');
+    send_custom(custom_message_taken, value);
+}
+
 // ---- Runner events -----------------------------------------------------------------------------
 
 void agui_translator::on(const runner::text_delta& event) {

@@ -101,6 +101,11 @@ public:
     void finish(const runner::run_end& end);
     /// Instead of finish(): writes RUN_ERROR for a run that could not begin.
     void fail(std::string_view code, std::string_view message);
+    /// For a request whose messages an active run has taken: CUSTOM `agui-gateway.message.taken`
+    /// {"runId","messageIds","seq"}, with that run and the number of its event.
+    void
+    taken(std::string_view run_id, const std::vector<std::string>& message_ids, std::uint64_t seq);
+
     /// Calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
     [[nodiscard]] const std::vector<std::string>& open_tool_call_ids() const noexcept {
         return open_calls_;

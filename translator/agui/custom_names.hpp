@@ -10,6 +10,7 @@ inline constexpr std::string_view custom_prefix = "agui-gateway.";
 inline constexpr std::string_view custom_run_stopped = "agui-gateway.run.stopped";
 inline constexpr std::string_view custom_tool_started = "agui-gateway.tool.started";
 inline constexpr std::string_view custom_tool_failed = "agui-gateway.tool.failed";
+inline constexpr std::string_view custom_message_taken = "agui-gateway.message.taken";
 inline constexpr std::string_view custom_chat_segment = "agui-gateway.chat.segment";
 
 /// Returns true if `name` is `ours`, with or without the prefix.
