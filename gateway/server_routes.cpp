@@ -12,6 +12,7 @@
 #include "gateway/routes/history_route.hpp"
 #include "gateway/routes/part_routes.hpp"
 #include "gateway/routes/state_route.hpp"
+#include "gateway/routes/steer_route.hpp"
 #include "gateway/routes/thread_routes.hpp"
 #include "session/base/clock.hpp"
 
@@ -61,6 +62,11 @@ std::vector<route> server::impl::make_routes() {
          .handler = make_cancel_route(runs, depth),
          .json = true,
          .max_body_bytes = max_cancel_bytes},
+        {.method = "POST",
+         .pattern = "/agui/steer",
+         .handler = make_steer_route(runs, parser),
+         .passable = true,
+         .json = true},
         {.method = "POST",
          .pattern = "/agui/history",
          .handler = make_history_route(runs, parser),

@@ -1,6 +1,5 @@
 #include "gateway/routes/begin_anywhere.hpp"
 
-#include "gateway/run/peer_door.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
 

@@ -3,6 +3,7 @@
 #include "gateway/http/http_message.hpp"
 #include "gateway/log/event_log.hpp"
 #include "gateway/routes/input_parser.hpp"
+#include "gateway/run/peer_door.hpp"
 #include "gateway/run/requested_run.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "session/base/error.hpp"
@@ -40,6 +41,14 @@ struct read_request {
 /// Says whether the body must be kept after reading, because it may be passed on.
 [[nodiscard]] input_parser::afterwards
 body_afterwards(const run_service& runs, const http_request& request);
+
+/// A client's request in the form in which it is passed to another gateway.
+[[nodiscard]] client_request request_for_other(
+    const http_request& request, const session::thread_key& key, std::string run_id,
+    std::string body
+);
+/// A plain answer of another gateway.
+[[nodiscard]] http_reply reply_of(client_answer answer);
 
 /// Begins the run that a request asks for, or passes the request to the gateway that has the thread
 /// or in which the request waits. `read` parses a body; it may be called more than once, and must

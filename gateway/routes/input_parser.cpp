@@ -16,6 +16,7 @@ using run_outcome = result<input_parser::parsed>;
 using chat_outcome = result<input_parser::parsed_chat>;
 using text_outcome = result<input_parser::parsed_text>;
 using part_outcome = result<input_parser::parsed_part>;
+using steer_outcome = result<input_parser::parsed_steer>;
 
 // At first the texts are in the request, the change, the store's write buffer, and the thread.
 // Later they are in the thread (as read by the store and as used), the messages for the model, and
@@ -37,6 +38,18 @@ bool hold(std::string& body, memory_share& memory) {
     return hold(body.size() * copies_of_text, body, memory);
 }
 
+// Moves the body to `kept` if it is to be kept; then it is counted once more.
+bool hold(
+    std::string& body, memory_share& memory, input_parser::afterwards then, std::string& kept
+) {
+    const bool keeps = then == input_parser::afterwards::keep_body;
+    const std::size_t bytes = body.size() * (copies_of_text + (keeps ? 1 : 0));
+    if (keeps) {
+        kept.swap(body);
+    }
+    return hold(bytes, body, memory);
+}
+
 result<input_parser::parsed> hold(
     translator::run_input input, std::string& body, memory_share& memory,
     input_parser::afterwards then
@@ -44,12 +57,7 @@ result<input_parser::parsed> hold(
     std::string digest = input_digest(input.canonical);
     std::string().swap(input.canonical);
     std::string kept;
-    const bool keeps = then == input_parser::afterwards::keep_body;
-    const std::size_t bytes = body.size() * (copies_of_text + (keeps ? 1 : 0));
-    if (keeps) {
-        kept.swap(body);
-    }
-    if (!hold(bytes, body, memory)) {
+    if (!hold(body, memory, then, kept)) {
         return no_memory_now();
     }
     return input_parser::parsed{
@@ -95,6 +103,21 @@ text_outcome parse_text(
         return no_memory_now();
     }
     return input_parser::parsed_text{std::move(*text), std::move(memory)};
+}
+
+steer_outcome parse_steer(
+    std::string& body, const translator::input_limits& limits, memory_budget* budget,
+    memory_share& memory, input_parser::afterwards then
+) {
+    auto request = translator::read_steer_request(body, limits, budget);
+    if (!request) {
+        return request.error();
+    }
+    std::string kept;
+    if (!hold(body, memory, then, kept)) {
+        return no_memory_now();
+    }
+    return input_parser::parsed_steer{std::move(*request), std::move(memory), std::move(kept)};
 }
 
 part_outcome parse_part(
@@ -164,6 +187,17 @@ input_parser::read_chat(std::string body, memory_share memory, afterwards then) 
 
 asio::awaitable<text_outcome> input_parser::read_text(std::string body, memory_share memory) {
     return read_with<text_outcome>(&parse_text, std::move(body), std::move(memory));
+}
+
+asio::awaitable<steer_outcome>
+input_parser::read_steer(std::string body, memory_share memory, afterwards then) {
+    auto reading = [then](
+                       std::string& text, const translator::input_limits& limits,
+                       memory_budget* budget, memory_share& share
+                   ) {
+        return parse_steer(text, limits, budget, share, then);
+    };
+    return read_with<steer_outcome>(reading, std::move(body), std::move(memory));
 }
 
 asio::awaitable<part_outcome>

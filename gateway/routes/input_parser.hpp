@@ -6,6 +6,7 @@
 #include "translator/chat_stream/chat_request.hpp"
 #include "translator/input/part_body.hpp"
 #include "translator/input/run_input.hpp"
+#include "translator/input/steer_request.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -52,6 +53,15 @@ public:
     /// Calls translator::read_body_text(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>>
     read_text(std::string body, memory_share memory);
+
+    struct parsed_steer {
+        translator::steer_request request;
+        memory_share memory; ///< Memory of the message and its copies until it is stored.
+        std::string body;    ///< The unparsed body, if it is to be kept.
+    };
+    /// Calls translator::read_steer_request(). Completes on the caller's executor.
+    [[nodiscard]] boost::asio::awaitable<result<parsed_steer>>
+    read_steer(std::string body, memory_share memory, afterwards then);
 
     struct parsed_part {
         translator::part_body part;

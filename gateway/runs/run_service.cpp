@@ -260,6 +260,11 @@ run_service::change_state(thread_key key, session::state_change change) {
     return change_state_here(core_, std::move(key), std::move(change));
 }
 
+boost::asio::awaitable<result<std::optional<steered_run>>>
+run_service::steer(steering what, std::chrono::steady_clock::time_point give_up) {
+    return gateway::steer(core_, std::move(what), give_up);
+}
+
 bool run_service::can_pass() const noexcept { return core_->services.peers != nullptr; }
 
 boost::asio::awaitable<result<client_answer>>

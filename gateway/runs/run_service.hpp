@@ -8,6 +8,7 @@
 #include "gateway/run/run_core.hpp"
 #include "gateway/run/run_settings.hpp"
 #include "gateway/runs/peer_link.hpp"
+#include "gateway/runs/steering.hpp"
 #include "session/base/error.hpp"
 #include "session/base/json_text.hpp"
 #include "session/conversation/state_change.hpp"
@@ -90,6 +91,10 @@ public:
     /// holds the thread (failure::gateway), or this one for too long.
     [[nodiscard]] boost::asio::awaitable<result<json_text>>
     change_state(session::thread_key key, session::state_change change);
+
+    /// gateway::steer().
+    [[nodiscard]] boost::asio::awaitable<result<std::optional<steered_run>>>
+    steer(steering what, std::chrono::steady_clock::time_point give_up);
 
     // For requests that another process has to answer.
 

@@ -110,6 +110,8 @@ result<std::optional<role>> read_role(const object& message, std::string_view pa
     return session::role_from_string(*name);
 }
 
+} // namespace
+
 result<std::optional<session::message>> read_message(
     const value& given, const std::string& path, const input_limits& limits,
     std::vector<std::string>& notes
@@ -162,8 +164,6 @@ result<std::optional<session::message>> read_message(
     }
     return std::optional<session::message>(std::move(*message));
 }
-
-} // namespace
 
 result<std::vector<session::message>>
 read_messages(const value& given, const input_limits& limits, std::vector<std::string>& notes) {

@@ -6,10 +6,18 @@
 
 #include <boost/json/value.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace agui::translator {
+
+/// Reads one message, at `path` of the request, as read_messages() does. nullopt: its role is
+/// unknown.
+[[nodiscard]] result<std::optional<session::message>> read_message(
+    const boost::json::value& given, const std::string& path, const input_limits& limits,
+    std::vector<std::string>& notes
+);
 
 /// Reads the request's `messages`. Messages with an unknown role are dropped with a note. Parts are
 /// returned in the modern form with known members only, so that stored parts can be sent unchanged
