@@ -8,6 +8,7 @@ stop_class class_of(stop_reason reason) noexcept {
     case stop_reason::external_tool:
     case stop_reason::partial_answers:
     case stop_reason::nothing_new:
+    case stop_reason::approval_needed:
         return stop_class::success;
     case stop_reason::cancelled:
     case stop_reason::aborted:
@@ -18,6 +19,7 @@ stop_class class_of(stop_reason reason) noexcept {
     case stop_reason::token_limit:
     case stop_reason::max_output_tokens:
         return stop_class::stopped;
+    case stop_reason::resume_rejected:
     case stop_reason::truncated:
     case stop_reason::content_filtered:
     case stop_reason::model_unavailable:
@@ -38,6 +40,7 @@ std::string_view error_code(stop_reason reason) noexcept {
     case stop_reason::external_tool:
     case stop_reason::partial_answers:
     case stop_reason::nothing_new:
+    case stop_reason::approval_needed:
         return "";
     case stop_reason::cancelled:
         return "user_stop";
@@ -55,6 +58,8 @@ std::string_view error_code(stop_reason reason) noexcept {
         return "token_limit";
     case stop_reason::max_output_tokens:
         return "max_output_tokens";
+    case stop_reason::resume_rejected:
+        return "resume_rejected";
     case stop_reason::truncated:
         return "model_output_truncated";
     case stop_reason::content_filtered:
@@ -96,6 +101,8 @@ std::string_view describe(stop_reason reason) noexcept {
         return "The run waits for the remaining tool results from the application.";
     case stop_reason::nothing_new:
         return "The request held nothing new.";
+    case stop_reason::approval_needed:
+        return "The run waits for a person's approval.";
     case stop_reason::cancelled:
         return "The run was stopped by its user.";
     case stop_reason::aborted:
@@ -112,6 +119,8 @@ std::string_view describe(stop_reason reason) noexcept {
         return "The run reached a limit of tokens or of size.";
     case stop_reason::max_output_tokens:
         return "The answer reached its maximum length.";
+    case stop_reason::resume_rejected:
+        return "The answers to the interrupts were refused.";
     case stop_reason::truncated:
         return "The model's answer was cut off inside a tool call.";
     case stop_reason::content_filtered:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runner/base/model_provider.hpp"
+#include "session/history/approval.hpp"
 
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@ enum class stop_reason {
     external_tool,   ///< Calls are left to the caller.
     partial_answers, ///< Answers were stored, but other calls are pending, so no model was asked.
     nothing_new,     ///< The request held nothing to continue with.
+    approval_needed, ///< A person has to approve calls: `interrupt`.
     // Stopped on purpose (P9).
     cancelled,  ///< By the user: `user_stop`.
     aborted,    ///< By a plugin (turn_aborted): `plugin_stop`.
@@ -25,7 +27,8 @@ enum class stop_reason {
     token_limit,
     max_output_tokens, ///< The text was cut off at its maximum length.
     // Failures.
-    truncated, ///< A call was cut off: `model_output_truncated`.
+    resume_rejected, ///< The request's answers to approvals were refused.
+    truncated,       ///< A call was cut off: `model_output_truncated`.
     content_filtered,
     model_unavailable,
     model_rejected,
@@ -74,6 +77,12 @@ struct run_end {
     std::vector<token_usage> usage;
     /// For external_tool: calls of this run that are left open, in order.
     std::vector<std::string> pending_call_ids;
+    /// For approval_needed: what the conversation waits for, in the order of the calls; never
+    /// empty.
+    std::vector<session::approval> approvals = {};
+    /// For resume_rejected: the sentence for people; describe() if empty. Lives as long as the
+    /// program.
+    std::string_view refusal = {};
     /// A stopped or failed run left an external call unanswered.
     bool external_call_open = false;
     end_details about = {};

@@ -48,7 +48,7 @@ std::unique_ptr<agent_run> make_run(
     run_request request, loop_services services, run_sink& sink, stop_source& stop,
     memory_share memory
 ) {
-    const bool asks = request.next == session::next_step::call_model;
+    const bool asks = request.next == session::next_step::call_model || !request.approved.empty();
     if (asks && services.plugins != nullptr && !services.plugins->empty()) {
         return std::make_unique<hooked_run>(
             std::move(request), services, sink, stop, std::move(memory)

@@ -21,6 +21,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -131,6 +132,8 @@ struct agent_settings {
     /// Server tools of this agent alone, whatever tool_patterns says. They precede tools of the
     /// registry with their names. May be null.
     std::shared_ptr<const tool_set> own_tools = {};
+    /// For all calls that the server executes, unless a tool's own rule is stricter.
+    approval_rule approval = approval_rule::never;
     /// Tools of these names are declared first, in this order; all others follow.
     std::vector<std::string> tool_order;
     /// Declared although they are not offered, unless an offered tool has the name. A call of one
@@ -174,6 +177,13 @@ struct run_request {
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
+    /// Calls of `thread` that became this run's by their approval.
+    std::vector<session::approved_call> approved = {};
+    /// Results in `thread` that the request has made, of calls that were denied or cancelled. They
+    /// are shown when the run begins.
+    std::vector<session::taken_answer> refused_calls = {};
+    std::string_view refusal = {}; ///< With next_step::refuse: run_end::refusal.
+    std::chrono::seconds approval_life = session::history_policy().approval_life;
     /// The use of the user turn so far. If nullopt, use_of_turn() reads it from the thread.
     std::optional<turn_use> used = {};
     /// Asked in this order, after agent.parameters and loop_services::model, when a model fails
@@ -205,13 +215,14 @@ struct loop_services {
 };
 
 /// Runs the agent loop: asks the model, executes its server tools in parallel, hands external calls
-/// to the caller, and repeats this until an answer has no calls. Always ends with exactly one
-/// sink.finish(); never throws. stop.request() ends the upstream call and the server tools at once
-/// (a tool that ignores its cancellation is left running and its result is dropped); after it has
-/// returned, no model is asked and no tool is started. `stop` is closed right before sink.finish():
-/// an earlier stop becomes the end reason, however the run ended otherwise (only store_unavailable
-/// takes precedence). `sink` and `stop` must outlive the await. `memory` holds the share of
-/// services.memory that was already taken for the thread; may be empty.
+/// to the caller, and repeats this until an answer has no calls. Calls that need a person's
+/// approval are stored as such, and end the run once the others have their results. Always ends
+/// with exactly one sink.finish(); never throws. stop.request() ends the upstream call and the
+/// server tools at once (a tool that ignores its cancellation is left running and its result is
+/// dropped); after it has returned, no model is asked and no tool is started. `stop` is closed
+/// right before sink.finish(): an earlier stop becomes the end reason, however the run ended
+/// otherwise (only store_unavailable takes precedence). `sink` and `stop` must outlive the await.
+/// `memory` holds the share of services.memory that was already taken for the thread; may be empty.
 [[nodiscard]] boost::asio::awaitable<void> run_agent(
     run_request request, loop_services services, run_sink& sink, stop_source& stop,
     memory_share memory = {}

@@ -4,12 +4,9 @@
 #include "runner/loop/run_step.hpp"
 #include "runner/loop/turn_use.hpp"
 #include "session/base/failpoint.hpp"
-#include "session/history/missing_result.hpp"
 #include "session/history/shown_messages.hpp"
-#include "session/history/turn_failure.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace agui::runner {
@@ -37,88 +34,11 @@ agent_run::agent_run(
     detector_ = detector_of_turn(thread, conversation_.tip(), request_.agent.limits);
 }
 
-boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
-    run_end end;
-    end.reason = reason;
-    end.usage = model_round_.take_usage();
-    end.about = take_details();
-    end.used = take_use();
-    session::changes change;
-    if (model_round_.turn()) {
-        change = to_change(conversation_, take_answer(model_round_.turn(), request_.run_id));
-    } else if (unstored_) {
-        change = std::move(*unstored_);
-    }
-    const bool handing_off = reason == stop_reason::external_tool;
-    const bool success = class_of(reason) == stop_class::success;
-    std::vector<call_record> open = conversation_.open_calls();
-    std::ranges::copy_if(change.calls, std::back_inserter(open), [](const call_record& call) {
-        return call.status == call_status::open;
-    });
-    for (const call_record& call : open) {
-        if (handing_off && call.owner == call_owner::external) {
-            conversation::set_status(change, call, call_status::pending);
-            end.pending_call_ids.push_back(call.id);
-            continue;
-        }
-        conversation::set_status(change, call, call_status::dead);
-        if (call.owner == call_owner::server) {
-            emit_lost_result(call);
-        } else if (!success) {
-            end.external_call_open = true;
-        }
-    }
-    if (class_of(reason) == stop_class::failed) {
-        note_failure(change, reason);
-    }
-    change.at = services_.time.now();
-    co_await show_changed(change);
-    open_context_->close(); // Tools that are left running change nothing any more.
-    co_await sink_.finish(std::move(change), std::move(end));
-}
-
-void agent_run::note(std::string_view detail) {
-    if (detail_.empty()) {
-        detail_ = detail;
-    }
-}
-
-end_details agent_run::take_details() {
-    end_details about;
-    if (const model_failure* const failed = model_round_.failure()) {
-        note(failed->detail);
-        about.status = failed->status;
-        about.request_id = failed->request_id;
-        about.upstream = failed->upstream;
-    }
-    add_details(about);
-    about.detail = std::move(detail_);
-    return about;
-}
-
-turn_use agent_run::take_use() {
-    used_.tokens += model_round_.tokens();
-    if (!model_round_.last_provider().empty()) {
-        used_.last_provider = model_round_.last_provider();
-    }
-    return std::move(used_);
-}
-
 boost::asio::awaitable<stop_reason> agent_run::run_steps() {
     check_failpoint("loop.begun");
+    show_refused_calls();
     if (stop_.requested()) {
         co_return stop_.reason(); // The stop came while the run was being started.
-    }
-    switch (request_.next) {
-    case session::next_step::wait_for_answers:
-        co_return stop_reason::partial_answers;
-    case session::next_step::nothing:
-        if (request_.snapshot) {
-            emit_snapshot(conversation_.thread(), conversation_.tip());
-        }
-        co_return stop_reason::nothing_new;
-    case session::next_step::call_model:
-        break;
     }
     for (;;) {
         if (stop_.requested()) {
@@ -127,10 +47,15 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
         std::optional<stop_reason> ended;
         switch (next_run_step(conversation_.open_calls())) {
         case run_step::ask_model:
-            ended = co_await next_round();
+            ended = request_.next == session::next_step::call_model
+                        ? co_await next_round()
+                        : std::optional(co_await end_without_model());
             break;
         case run_step::execute_calls:
             ended = co_await tool_round_.execute();
+            break;
+        case run_step::ask_approval:
+            ended = co_await ask_approval();
             break;
         case run_step::hand_over:
             ended = stop_reason::external_tool;
@@ -158,6 +83,29 @@ boost::asio::awaitable<std::optional<stop_reason>> agent_run::next_round() {
         co_return ended;
     }
     co_return co_await continue_with_messages();
+}
+
+// A run that answers approvals begins with the messages, so that its results have their calls in
+// the same stream.
+void agent_run::show_refused_calls() {
+    if (request_.approved.empty() && request_.refused_calls.empty()) {
+        return;
+    }
+    std::vector<session::message> shown =
+        session::shown_messages(conversation_.thread(), conversation_.tip());
+    // A client adds each result that it is sent to those that it has.
+    std::vector<session::message> results;
+    for (const session::taken_answer& refused : request_.refused_calls) {
+        const auto result = std::ranges::find(shown, refused.message_id, &session::message::id);
+        if (result != shown.end()) {
+            results.push_back(std::move(*result));
+            shown.erase(result);
+        }
+    }
+    sink_.emit(messages_snapshot{&shown});
+    for (const session::message& result : results) {
+        sink_.emit(call_result{result.id, result.tool_call_id, &result.content, true});
+    }
 }
 
 void agent_run::emit_snapshot(const session::thread_record& thread, session::node_index tip) {
@@ -199,6 +147,15 @@ agent_run::store_answer(std::optional<stop_reason> ended) {
 }
 
 void agent_run::hold(said_answer said) {
+    for (const session::message& message : said.messages) {
+        for (const session::tool_call& call : message.tool_calls) {
+            const auto made = std::ranges::find(said.calls, call.id, &call_record::id);
+            if (made != said.calls.end() && is_executable(*made) &&
+                tool_round_.needs_approval(call)) {
+                made->status = call_status::held;
+            }
+        }
+    }
     unstored_ = std::make_unique<session::changes>(to_change(conversation_, std::move(said)));
 }
 
@@ -280,27 +237,6 @@ loop_action agent_run::on_loop(const model_turn::call& call, const found_loop& f
         tool_round_.warn(call.id, loop_warning(found));
     }
     return action;
-}
-
-// Leaves a note for later loads of the thread. It keeps refused messages out of later requests.
-void agent_run::note_failure(session::changes& change, stop_reason reason) const {
-    const bool is_about_content =
-        reason == stop_reason::model_rejected || reason == stop_reason::content_filtered;
-    conversation_.add_failure(
-        change, {.code = std::string(error_code(reason)),
-                 .message = std::string(describe(reason)),
-                 .refused = is_about_content && model_round_.refused()}
-    );
-}
-
-// A client must not mistake a server call for its own (specification S5), so the call gets a result
-// that is sent but not stored.
-void agent_run::emit_lost_result(const call_record& call) {
-    session::tool_call made;
-    made.id = call.id;
-    made.name = call.name;
-    const session::message result = session::shown_missing_result(made, session::call_status::dead);
-    sink_.emit(call_result{result.id, call.id, &result.content, true});
 }
 
 } // namespace agui::runner

@@ -56,6 +56,7 @@ protected:
         co_return;
     }
 
+    /// Marks the calls that a person has to approve, and keeps the answer as a change.
     void hold(said_answer said);
     /// Commits the change that hold() has kept.
     boost::asio::awaitable<std::optional<stop_reason>> commit_unstored();
@@ -97,11 +98,18 @@ private:
     stop_reason exceeded(std::string_view limit);
     loop_action on_loop(const model_turn::call& call, const found_loop& found);
     void note_failure(session::changes& change, stop_reason reason) const;
-    void emit_lost_result(const session::call_record& call);
+    void emit_lost_result(const session::call_record& call, session::call_status status);
+    /// The run's way out if it asks no model.
+    boost::asio::awaitable<stop_reason> end_without_model();
+    boost::asio::awaitable<stop_reason> ask_approval();
+    void show_refused_calls();
+    [[nodiscard]] session::call_status
+    status_at_end(const session::call_record& call, stop_reason reason) const noexcept;
 
     turn_use used_;      ///< Use of the user turn; its tokens are those of earlier runs.
     std::string detail_; ///< See note().
-    std::optional<loop_detector> detector_; ///< Nullopt if detection is off.
+    std::optional<loop_detector> detector_;    ///< Nullopt if detection is off.
+    std::vector<session::approval> approvals_; ///< With stop_reason::approval_needed.
 };
 
 } // namespace agui::runner

@@ -1,6 +1,7 @@
 #include "runner/loop/conversation.hpp"
 
 #include "runner/loop/agent_loop.hpp"
+#include "runner/loop/run_step.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/keyed_hash.hpp"
 #include "session/conversation/message_size.hpp"
@@ -12,7 +13,6 @@
 
 namespace agui::runner {
 
-using session::call_owner;
 using session::call_record;
 using session::call_status;
 
@@ -104,7 +104,7 @@ void conversation::note_id(std::string_view call_id) {
 // Keeps the call if it is open and belongs to this run. `made_in` is the message that holds it, if
 // available; a call that is to be executed needs it once.
 void conversation::note_call(const call_record& call, const session::message* made_in) {
-    const bool is_open = call.run_id == run_id_ && call.status == call_status::open;
+    const bool is_open = call.run_id == run_id_ && session::is_of_active_run(call.status);
     const auto known = std::ranges::find(open_, call.id, &call_record::id);
     if (known == open_.end()) {
         if (is_open) {
@@ -116,7 +116,7 @@ void conversation::note_call(const call_record& call, const session::message* ma
         open_.erase(known);
     }
 
-    const bool executes = is_open && call.owner == call_owner::server;
+    const bool executes = is_open && is_executable(call);
     const auto kept = std::ranges::find(to_execute_, call.id, &session::tool_call::id);
     if (!executes) {
         if (kept != to_execute_.end()) {

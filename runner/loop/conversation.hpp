@@ -90,7 +90,8 @@ public:
     [[nodiscard]] const std::vector<session::call_record>& open_calls() const noexcept {
         return open_;
     }
-    /// Open calls that the server executes, as their stored messages hold them.
+    /// Open calls that the server may execute, as their stored messages hold them. commit() changes
+    /// the list.
     [[nodiscard]] const std::vector<session::tool_call>& calls_to_execute() const noexcept {
         return to_execute_;
     }

@@ -5,6 +5,8 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -55,6 +57,15 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     for (const session::tool_call& call : calls) {
         run_.sink.emit(call_executing{call.id, call.name});
     }
+    has_started_ = false;
+    const bool ready = co_await store_start();
+    if (!ready) {
+        co_return stop_reason::store_unavailable;
+    }
+    if (run_.stop.requested()) {
+        co_return run_.stop.reason();
+    }
+    has_started_ = true;
     batch->start();
     while (!batch->done()) {
         const bool stopped = co_await wait_for(*batch);
@@ -80,6 +91,24 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     co_return std::nullopt;
 }
 
+// Stores that tools which a person approved may be started from now on: after a crash, no other run
+// starts them again. Returns false if that could not be stored.
+boost::asio::awaitable<bool> tool_round::store_start() {
+    session::changes change;
+    for (const call_record& call : run_.thread.open_calls()) {
+        if (call.status == call_status::approved) {
+            conversation::set_status(change, call, call_status::executing);
+        }
+    }
+    if (change.calls.empty() || run_.stop.requested()) {
+        co_return true;
+    }
+    check_failpoint("loop.approved");
+    const auto stored = co_await run_.thread.commit(std::move(change));
+    check_failpoint("loop.executing");
+    co_return stored.has_value();
+}
+
 // Returns true if the run was stopped in the meantime.
 boost::asio::awaitable<bool> tool_round::wait_for(tool_batch& batch) {
     if (run_.stop.requested()) {
@@ -99,6 +128,7 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
         if (one.outcome.what == tool_outcome::kind::external) {
             call_record changed = run_.thread.own_call(one.call_id);
             changed.owner = call_owner::external;
+            changed.status = call_status::open;
             growing.change.calls.push_back(std::move(changed));
         } else {
             results.push_back(result_message(one));
@@ -144,6 +174,17 @@ session::message tool_round::result_message(tool_batch::finished& one) {
     if (one.outcome.what == tool_outcome::kind::error) {
         result.error = session::text_of(one.outcome.content);
     }
+    if (const session::approved_call* const approval = approval_of(one.call_id)) {
+        result.approval_answer = approval->digest;
+        if (approval->arguments) {
+            // The conversation holds the model's own arguments.
+            one.outcome.shown = one.outcome.shown ? *one.outcome.shown : one.outcome.content;
+            prepend(
+                one.outcome.content,
+                "[A person changed the arguments of this call to " + *approval->arguments + "]"
+            );
+        }
+    }
     if (one.outcome.shown) {
         result.for_model = std::make_shared<const session::content>(std::move(one.outcome.content));
         result.content = *std::move(one.outcome.shown);
@@ -151,6 +192,49 @@ session::message tool_round::result_message(tool_batch::finished& one) {
         result.content = std::move(one.outcome.content);
     }
     return result;
+}
+
+const session::approved_call* tool_round::approval_of(std::string_view call_id) const {
+    const std::vector<session::approved_call>& approved = run_.request.approved;
+    const auto found = std::ranges::find(approved, call_id, &session::approved_call::call_id);
+    return found == approved.end() ? nullptr : &*found;
+}
+
+bool tool_round::needs_approval(const session::tool_call& call) const {
+    const auto tool = tool_of(call.name);
+    if (tool == nullptr && executor_of(call.name) == nullptr) {
+        return false;
+    }
+    static const tool_options none;
+    const tool_options& options = tool == nullptr ? none : tool->options;
+    const approval_rule rule = std::max(run_.request.agent.approval, options.approval);
+    if (rule == approval_rule::never && !options.needs_approval) {
+        return false;
+    }
+    std::optional<boost::json::object> arguments = arguments_of(call.arguments);
+    check_budget budget;
+    if (!arguments ||
+        (tool != nullptr && tool->schema != nullptr && tool->schema->fit(*arguments, budget))) {
+        return false;
+    }
+    if (rule == approval_rule::always ||
+        (rule == approval_rule::destructive && options.destructive)) {
+        return true;
+    }
+    if (!options.needs_approval) {
+        return false;
+    }
+    try {
+        tool_invocation asked = invocation(call);
+        asked.arguments = *std::move(arguments);
+        return options.needs_approval(asked);
+    } catch (const std::exception& error) {
+        run_.services.log.log(
+            log_level::error, "the approval of a call could not be decided, so it is needed",
+            {{"run", run_.request.run_id}, {"tool", call.name}, {"detail", error.what()}}
+        );
+        return true;
+    }
 }
 
 bool tool_round::is_of_plugins(const std::string& name) const noexcept {
@@ -176,7 +260,9 @@ std::shared_ptr<const tool_function> tool_round::executor_of(const std::string& 
 tool_invocation tool_round::invocation(const session::tool_call& call) const {
     tool_invocation made;
     made.name = call.name;
-    made.arguments_text = call.arguments;
+    const session::approved_call* const approval = approval_of(call.id);
+    made.arguments_text =
+        approval != nullptr && approval->arguments ? *approval->arguments : call.arguments;
     made.call_id = call.id;
     made.thread_id = run_.request.key.thread_id;
     made.run_id = run_.request.run_id;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,16 +26,25 @@ public:
     /// further tool of the round is started, and the running ones are cancelled.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute();
 
+    /// True if a person has to approve the call before it is executed. False for a call that gets
+    /// an error result without being executed.
+    [[nodiscard]] bool needs_approval(const session::tool_call& call) const;
+    /// True if the tools of the last round may have been started.
+    [[nodiscard]] bool has_started() const noexcept { return has_started_; }
+
     /// Puts `warning` in front of that call's result.
     void warn(const std::string& call_id, std::string warning) {
         warnings_[call_id] = std::move(warning);
     }
 
 private:
+    [[nodiscard]] boost::asio::awaitable<bool> store_start();
     [[nodiscard]] boost::asio::awaitable<bool> wait_for(tool_batch& batch);
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished);
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
+    /// nullptr if the call needed no approval.
+    [[nodiscard]] const session::approved_call* approval_of(std::string_view call_id) const;
     /// True if plugins changed that tool in the request; their change takes precedence.
     [[nodiscard]] bool is_of_plugins(const std::string& name) const noexcept;
     [[nodiscard]] std::shared_ptr<const registered_tool> tool_of(const std::string& name) const;
@@ -43,6 +53,7 @@ private:
 
     const run_parts run_;
     std::map<std::string, std::string> warnings_; ///< By call id.
+    bool has_started_ = false;
 };
 
 } // namespace agui::runner

@@ -235,6 +235,8 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
         added.definition.description = std::move(tool.description);
         added.definition.parameters = std::move(tool.schema);
         added.function = function_of(std::move(tool.name));
+        added.options.approval = settings_.approval;
+        added.options.destructive = tool.destructive;
     }
     const std::string count = std::to_string(tools.size());
     const std::size_t refused = tools_.replace(server, std::move(tools)).size();

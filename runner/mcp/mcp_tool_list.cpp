@@ -85,6 +85,17 @@ void clean_schema(json::value& schema) {
     }
 }
 
+// Without annotations, or with unreadable ones, the tool counts as destructive.
+bool is_destructive(const json::object& tool) {
+    const json::value* const given = tool.if_contains("annotations");
+    const json::object* const hints = given == nullptr ? nullptr : given->if_object();
+    const auto says = [hints](std::string_view hint, bool what) {
+        const json::value* const said = hints == nullptr ? nullptr : hints->if_contains(hint);
+        return said != nullptr && said->is_bool() && said->get_bool() == what;
+    };
+    return !says("readOnlyHint", true) && !says("destructiveHint", false);
+}
+
 std::optional<mcp_tool> read_tool(json::value& value) {
     json::object* const tool = value.if_object();
     if (tool == nullptr || !session::check_protocol_object(*tool)) {
@@ -110,6 +121,7 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     read.name = name;
     read.description = description_of(*tool);
     read.schema = std::move(schema);
+    read.destructive = is_destructive(*tool);
     read.bytes = read.name.size() + read.description.size() + schema_bytes;
     return read;
 }

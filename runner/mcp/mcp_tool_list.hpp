@@ -18,7 +18,10 @@ struct mcp_tool {
     std::string name; ///< Unchanged, because the server knows the tool by this name only.
     std::string description;
     boost::json::object schema; ///< Schema of the arguments; empty if the server gave no object.
-    std::size_t bytes = 0;      ///< Size of all three, the schema as text.
+    /// False if the server says that the tool only reads, or destroys nothing (annotations
+    /// readOnlyHint, destructiveHint).
+    bool destructive = true;
+    std::size_t bytes = 0; ///< Size of the texts and of the schema as text.
 };
 
 /// One page of an answer to tools/list.

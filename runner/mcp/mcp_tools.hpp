@@ -25,6 +25,8 @@ struct mcp_server_settings {
     /// Makes a new channel for each session.
     std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor)> channel;
     using headers = std::vector<std::pair<std::string, std::string>>;
+    /// For all tools of the server.
+    approval_rule approval = approval_rule::never;
     /// Header names of a run's request, in lower case. If a run has any of these headers, its call
     /// uses a session of its own, which sends them and ends with the call, so that a caller's
     /// credentials never serve another call. The list of tools, and calls without such headers, use

@@ -25,17 +25,6 @@ tool_outcome error_result(std::string text) {
     return tool_outcome{tool_outcome::kind::error, std::move(text), std::move(detail)};
 }
 
-std::optional<boost::json::object> object_of(const std::string& text) {
-    if (is_json_blank(text)) {
-        return boost::json::object{};
-    }
-    auto parsed = session::parse_arguments(text);
-    if (!parsed || !parsed->is_object()) {
-        return std::nullopt;
-    }
-    return std::move(parsed->get_object());
-}
-
 // Small results change no counter.
 constexpr std::size_t uncounted_bytes = 4096;
 // The outcome, the message, and the change: ours and the store's, which the store writes as JSON.
@@ -92,6 +81,17 @@ void emit_cancellation(boost::asio::cancellation_signal& signal) noexcept {
 
 } // namespace
 
+std::optional<boost::json::object> arguments_of(const std::string& text) {
+    if (is_json_blank(text)) {
+        return boost::json::object{};
+    }
+    auto parsed = session::parse_arguments(text);
+    if (!parsed || !parsed->is_object()) {
+        return std::nullopt;
+    }
+    return std::move(parsed->get_object());
+}
+
 tool_batch::tool_batch(
     boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
     std::size_t max_result_bytes, logger& log, memory_budget* budget
@@ -144,7 +144,7 @@ bool tool_batch::prepare(task& current) {
         finish(current, error_result("There is no tool of this name."));
         return false;
     }
-    std::optional<boost::json::object> arguments = object_of(current.call.arguments_text);
+    std::optional<boost::json::object> arguments = arguments_of(current.call.arguments_text);
     if (!arguments) {
         finish(current, error_result("The arguments are not a JSON object."));
         return false;

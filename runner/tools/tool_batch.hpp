@@ -22,6 +22,10 @@
 
 namespace agui::runner {
 
+/// The arguments that a model wrote, as an object; empty if it wrote nothing. nullopt if the text
+/// is no JSON object.
+[[nodiscard]] std::optional<boost::json::object> arguments_of(const std::string& text);
+
 /// Executes the server calls of one model turn side by side. Owned by shared_ptr: a tool that
 /// ignores its cancellation keeps the batch alive until it returns, and its result is dropped (P9).
 /// Used on one executor.

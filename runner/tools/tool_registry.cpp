@@ -22,7 +22,7 @@ registered_tool compiled(
     tool_definition& definition, tool_function function, tool_options options,
     std::size_t max_subschemas = max_schema_subschemas
 ) {
-    registered_tool tool{.function = std::move(function), .options = options};
+    registered_tool tool{.function = std::move(function), .options = std::move(options)};
     auto schema = compile_argument_schema(
         definition.parameters, std::min(max_subschemas, max_schema_subschemas)
     );
@@ -85,7 +85,7 @@ void tool_registry::log_to(logger& log) {
 }
 
 void tool_registry::add(tool_definition definition, tool_function function, tool_options options) {
-    registered_tool tool = compiled(definition, std::move(function), options);
+    registered_tool tool = compiled(definition, std::move(function), std::move(options));
     const std::lock_guard lock(mutex_);
     auto grown = std::make_shared<tool_set>(*tools_);
     const auto [place, added] = grown->tools_.try_emplace(definition.name, std::move(tool));
@@ -99,7 +99,7 @@ void tool_registry::add(tool_definition definition, tool_function function, tool
 }
 
 void tool_registry::add(server_tool tool) {
-    add(std::move(tool.definition), std::move(tool.function), tool.options);
+    add(std::move(tool.definition), std::move(tool.function), std::move(tool.options));
 }
 
 std::vector<std::string>
@@ -110,7 +110,7 @@ tool_registry::replace(std::string_view group, std::vector<server_tool> tools) {
     std::size_t room = max_group_subschemas;
     for (server_tool& each : tools) {
         const registered_tool& added = coming.emplace_back(
-            compiled(each.definition, std::move(each.function), each.options, room)
+            compiled(each.definition, std::move(each.function), std::move(each.options), room)
         );
         room -= added.schema == nullptr ? 0 : added.schema->subschemas();
     }

@@ -69,11 +69,25 @@ public:
 /// connects to its cancellation slot must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
+/// The calls of server tools that a person has to approve before they are executed; the later ones
+/// are the stricter.
+enum class approval_rule {
+    never,
+    destructive, ///< Those of tools that may destroy something.
+    always,
+};
+
 /// Options for each call of a tool.
 struct tool_options {
     /// Time after which the call ends with an error result; the tool is cancelled and not waited
     /// for. 0 means no limit.
     std::chrono::milliseconds timeout{0};
+    /// An agent may have a stricter rule.
+    approval_rule approval = approval_rule::never;
+    bool destructive = true; ///< For approval_rule::destructive.
+    /// True for a further call that a person has to approve; such a call has its parsed arguments.
+    /// An exception counts as true. May be called on any thread; must not block.
+    std::function<bool(const tool_invocation&)> needs_approval = {};
 };
 
 /// Executors of one agent by tool name. They execute tools that the registry lacks or has only as

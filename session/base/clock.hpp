@@ -2,11 +2,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace agui {
 
 /// Milliseconds since the Unix epoch: the unit of every stored or sent timestamp.
 using unix_ms = std::int64_t;
+
+/// The time as ISO 8601 with milliseconds: `2026-11-28T14:37:03.250Z`. The year is between 0 and
+/// 9999.
+[[nodiscard]] std::string iso_time(unix_ms at);
 
 /// Source of wall-clock time. Policy code takes a time as a parameter; only the edges hold a clock.
 /// now() is safe to call from any thread.

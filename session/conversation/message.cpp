@@ -58,7 +58,7 @@ bool operator==(const message& left, const message& right) {
         return std::tie(
             of.id, of.role, of.content, of.name, of.tool_calls, of.tool_call_id, of.error,
             of.activity_type, of.activity, of.subagent_run_id, of.encrypted_value,
-            of.encrypted_value_type, of.metadata, of.by_plugin
+            of.encrypted_value_type, of.metadata, of.approval_answer, of.by_plugin
         );
     };
     return same_value(left.origin, right.origin) && same_value(left.for_model, right.for_model) &&

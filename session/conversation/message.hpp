@@ -53,6 +53,9 @@ struct message {
     std::optional<std::string> encrypted_value;
     std::optional<std::string> encrypted_value_type;
     std::optional<boost::json::object> metadata;
+    /// tool: digest of the answer to the approval of the call (approval.hpp); empty if it needed
+    /// none. Stored, never shown to a client.
+    std::string approval_answer;
     /// True if a plugin inserted the message into a user turn. Stored, never shown to a client, and
     /// no client can set it.
     bool by_plugin = false;

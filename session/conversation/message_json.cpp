@@ -246,6 +246,7 @@ json::object to_json(const message& value) {
 
 json::object to_stored_json(const message& value) {
     json::object object = to_json(value);
+    put_nonempty(object, "approvalAnswer", value.approval_answer);
     if (value.by_plugin) {
         object.emplace("byPlugin", true);
     }
@@ -271,6 +272,9 @@ result<message> message_from_stored_json(const json::value& value) {
     if (read) {
         const json::value* const by_plugin = object->if_contains("byPlugin");
         read->by_plugin = by_plugin != nullptr && by_plugin->if_bool() && by_plugin->get_bool();
+        if (read->role == role::tool) {
+            read->approval_answer = string_in(*object, "approvalAnswer");
+        }
     }
     const json::value* const origin = object == nullptr ? nullptr : object->if_contains("origin");
     if (read && origin != nullptr && read->role == role::assistant) {

@@ -10,14 +10,15 @@
 
 namespace agui::session {
 
-/// An external call that waits for its answer, with details from the message that made it.
+/// An external call that waits for its answer (pending), or a server call that waits for its
+/// approval (asked), with details from the message that made it.
 struct pending_call {
     call_record call;
     std::string message_id;               ///< Empty if the message cannot be found or read.
     std::optional<std::string> arguments; ///< nullopt also if the call is not in the message.
 };
 
-/// The pending calls among `calls`, without details: describe() adds those.
+/// The waiting calls among `calls`, without details: describe() adds those.
 [[nodiscard]] std::vector<pending_call> pending_of(const std::vector<call_record>& calls);
 
 /// The indexes of all elements of `pending`, ordered so that calls of one message are adjacent.

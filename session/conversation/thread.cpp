@@ -18,6 +18,9 @@ constexpr std::pair<call_status, std::string_view> call_status_names[] = {
     {call_status::open, "open"},           {call_status::pending, "pending"},
     {call_status::answered, "answered"},   {call_status::dead, "dead"},
     {call_status::abandoned, "abandoned"}, {call_status::denied, "denied"},
+    {call_status::held, "held"},           {call_status::asked, "asked"},
+    {call_status::approved, "approved"},   {call_status::executing, "executing"},
+    {call_status::cancelled, "cancelled"}, {call_status::indeterminate, "indeterminate"},
 };
 
 constexpr std::pair<run_status, std::string_view> run_status_names[] = {
@@ -61,6 +64,11 @@ std::string_view to_string(call_status value) noexcept { return name_of(call_sta
 
 std::optional<call_status> call_status_from_string(std::string_view name) noexcept {
     return value_of(call_status_names, name);
+}
+
+bool is_of_active_run(call_status value) noexcept {
+    return value == call_status::open || value == call_status::held ||
+           value == call_status::approved || value == call_status::executing;
 }
 
 std::string_view to_string(run_status value) noexcept { return name_of(run_status_names, value); }

@@ -43,7 +43,18 @@ enum class call_status {
     dead,      ///< Its run was stopped, cut off, failed or was lost.
     abandoned, ///< The conversation continued without its answer.
     denied,    ///< A server call that was not allowed to run.
+
+    // A server call that needs a person's approval.
+    held,          ///< Made by a run that has not ended.
+    asked,         ///< The run that made it finished, and the call waits for its approval.
+    approved,      ///< Approved by the request of `run_id`, a run that has not started its tool.
+    executing,     ///< Approved, and that run may have started its tool.
+    cancelled,     ///< Its approval was cancelled, or its run was stopped before the tool started.
+    indeterminate, ///< Its run was lost or stopped while the tool may have been running.
 };
+
+/// True for a call of a run that has not ended. False for calls that only a request can continue.
+[[nodiscard]] bool is_of_active_run(call_status value) noexcept;
 
 [[nodiscard]] std::string_view to_string(call_status value) noexcept;
 [[nodiscard]] std::optional<call_status> call_status_from_string(std::string_view name) noexcept;

@@ -22,11 +22,14 @@ bool is_only_shown(const message& value) noexcept {
            !value.subagent_run_id.empty();
 }
 
-// A stored message that the client's history need not hold. It never holds an answer without text
+// A stored message that the client's history need not hold, such as the result of a call that was
+// not approved, which read() leaves out. It never holds an answer without text
 // and calls, which is stored for the model's server (turn_end::paused): read_assistant() drops it.
 bool is_passed_over(const message& stored) {
-    return is_only_shown(stored) || (stored.role == role::assistant && stored.tool_calls.empty() &&
-                                     is_empty(stored.content));
+    return is_only_shown(stored) ||
+           (stored.role == role::assistant && stored.tool_calls.empty() && is_empty(stored.content)
+           ) ||
+           is_missing_result(stored);
 }
 
 bool same_call(const tool_call& left, const tool_call& right) {
@@ -132,6 +135,20 @@ public:
                 return std::move(*failed);
             }
         }
+        judged_ = judge_approvals(
+            thread_, input_.approvals,
+            [this](const call_record& call) { return calls_.made.contains(call.id); },
+            input_.fits_tool, policy_.approval_life, input_.now
+        );
+        if (!judged_.refusal.empty()) {
+            history_plan refused;
+            refused.next = next_step::refuse;
+            refused.refusal = judged_.refusal;
+            return refused;
+        }
+        if (judged_.unknown > 0) {
+            out_.warn("a resume entry names no interrupt of this conversation");
+        }
         if (auto failed = settle_open_calls()) {
             return std::move(*failed);
         }
@@ -201,7 +218,7 @@ private:
             } else if (!trusts(call.name)) {
                 out_.warn("a call of a server tool in the client's history was dropped");
             } else if (calls_.answers.contains(call.id) || keeps_unanswered(call, index)) {
-                assistant.tool_calls.push_back(call);
+                assistant.tool_calls.push_back(as_asked(call));
             } else {
                 out_.warn("an unanswered call at the end of the client's history was dropped");
             }
@@ -209,6 +226,18 @@ private:
         if (!assistant.tool_calls.empty() || !is_empty(assistant.content)) {
             kept_.push_back(std::move(assistant));
         }
+    }
+
+    // A call that waits for its approval stays as the person was asked about it.
+    [[nodiscard]] const tool_call& as_asked(const tool_call& given) const {
+        const call_record* const stored = record_of(given.id);
+        if (stored == nullptr || stored->status != call_status::asked ||
+            stored->made_in >= thread_.nodes.size()) {
+            return given;
+        }
+        const std::vector<tool_call>& made = thread_.nodes[stored->made_in].message.tool_calls;
+        const auto found = std::ranges::find(made, given.id, &tool_call::id);
+        return found == made.end() ? given : *found;
     }
 
     // Unanswered calls at the end stay only if this server knows them, or has told the client that
@@ -234,10 +263,11 @@ private:
         return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
     }
 
-    // True if the call can no longer be answered.
+    // True if no message of a client answers the call.
     static bool is_dead(const call_record* stored) noexcept {
-        return stored != nullptr &&
-               (stored->status == call_status::dead || stored->status == call_status::denied);
+        return stored != nullptr && stored->status != call_status::open &&
+               stored->status != call_status::pending && stored->status != call_status::answered &&
+               stored->status != call_status::abandoned;
     }
 
     [[nodiscard]] const call_record* record_of(std::string_view id) const {
@@ -248,7 +278,7 @@ private:
     std::optional<failure> settle_open_calls() {
         open_call_case situation;
         situation.whole_history = true;
-        situation.answered = answers_pending_;
+        situation.answered = answers_pending_ || !judged_.answers.empty();
         if (!still_open_.empty()) {
             const auto verdict = judge_open_calls(still_open_, situation, thread_, input_, policy_);
             if (!verdict) {
@@ -322,10 +352,18 @@ private:
             return !is_only_shown(given) && !is_system(given);
         });
         plan_.next = next_step::nothing;
+        if (judged_.any_open) {
+            plan_.next = next_step::wait_for_approval;
+            return;
+        }
         if (last == kept_.rend()) {
             return;
         }
-        if (is_user(*last)) {
+        if (!judged_.answers.empty() && waiting_) {
+            plan_.next = next_step::wait_for_answers;
+        } else if (!judged_.answers.empty()) {
+            plan_.next = next_step::call_model;
+        } else if (is_user(*last)) {
             plan_.next = next_step::call_model;
             plan_.new_user_turn = true;
         } else if (last->role == role::tool && !has_dead_calls()) {
@@ -360,6 +398,11 @@ private:
                 plan_.new_user_messages.push_back(given.id);
             }
             out_.append(std::move(given));
+        }
+        for (const judged_answer& answer : judged_.answers) {
+            if (std::optional<message> result = out_.settle(answer, at_its_message(*answer.call))) {
+                out_.append(std::move(*result));
+            }
         }
         for (const call_record* call : left_behind_) {
             abandon(*call);
@@ -407,12 +450,16 @@ private:
     void abandon(const call_record& call) { set_status(call, call_status::abandoned); }
 
     // A message that the client has changed is stored again, and its calls move to the new copy.
-    void set_status(const call_record& call, call_status status) {
+    [[nodiscard]] call_record at_its_message(const call_record& call) const {
         call_record changed = call;
         if (const auto moved = moved_.find(call.id); moved != moved_.end()) {
             changed.made_in = moved->second;
         }
-        out_.set_status(changed, status);
+        return changed;
+    }
+
+    void set_status(const call_record& call, call_status status) {
+        out_.set_status(at_its_message(call), status);
     }
 
     const thread_record& thread_;
@@ -434,6 +481,7 @@ private:
     std::vector<const call_record*> still_open_;  // Pending calls in the last turn of the input.
     std::vector<const call_record*> left_behind_; // Pending calls with a user message after them.
     std::uint32_t branch_ = 0;
+    judged_answers judged_;
     bool answers_pending_ = false;
     bool waiting_ = false;
 };

@@ -19,7 +19,11 @@ public:
         const thread_record& thread, const history_input& input, const history_policy& policy,
         const input_calls& given, const thread_index& index
     )
-        : thread_(thread), input_(input), policy_(policy), calls_(given), index_(index) {}
+        : thread_(thread), input_(input), policy_(policy), calls_(given), index_(index) {
+        for (const approval_answer& each : input.approvals) {
+            approvals_.insert(call_of_approval(each.approval_id));
+        }
+    }
 
     history_place run() {
         find_last_known();
@@ -102,8 +106,11 @@ private:
     [[nodiscard]] std::vector<node_index> nodes_waiting_for_answers() const {
         std::vector<node_index> waiting;
         for (const call_record& call : thread_.calls) {
-            if (call.status == call_status::pending && call.made_in < thread_.nodes.size() &&
-                calls_.answers.contains(call.id)) {
+            const bool is_answered =
+                call.status == call_status::pending
+                    ? calls_.answers.contains(call.id)
+                    : call.status == call_status::asked && approvals_.contains(call.id);
+            if (is_answered && call.made_in < thread_.nodes.size()) {
                 waiting.push_back(call.made_in);
             }
         }
@@ -201,12 +208,21 @@ private:
         out_.base = out_.tip;
         if (!out_.new_users.empty()) {
             out_.base = base_of_new_message();
-        } else if (out_.last_known && ends_in_known_user()) {
+        } else if (out_.last_known && ends_in_known_user() && !waits_for_approval()) {
             out_.regenerate = true;
             // Where only notes follow, a failed run is tried again: no branch of its own.
             const bool is_last = *anchor_ + 1 == end_without_notes(thread_, out_.path);
             out_.base = is_last ? out_.tip : out_.path[*anchor_];
         }
+    }
+
+    // A request without new messages does not leave the branch then: a client that has forgotten
+    // the approval would abandon it unintentionally.
+    [[nodiscard]] bool waits_for_approval() const {
+        return std::ranges::any_of(thread_.calls, [this](const call_record& call) {
+            return call.status == call_status::asked &&
+                   std::ranges::binary_search(out_.path, call.made_in);
+        });
     }
 
     [[nodiscard]] bool ends_in_known_user() const {
@@ -291,6 +307,7 @@ private:
     const history_policy& policy_;
     const input_calls& calls_;
     const thread_index& index_;
+    view_set approvals_; // The calls that the input's answers to approvals name.
     history_place out_;
     std::vector<node_index> anchors_; // The stored messages that equal the last known user message.
     std::optional<std::size_t> anchor_; // Its position on the path.

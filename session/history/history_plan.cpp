@@ -45,6 +45,9 @@ public:
         if (auto failed = read_answers()) {
             return std::move(*failed);
         }
+        if (!judge_answers()) {
+            return refused();
+        }
         if (auto failed = settle_open_calls()) {
             return std::move(*failed);
         }
@@ -170,6 +173,27 @@ private:
         return std::nullopt;
     }
 
+    // False if the answers to approvals are refused.
+    bool judge_answers() {
+        judged_ = judge_approvals(
+            thread_, input_.approvals,
+            [this](const call_record& call) { return is_on_base_path(call.made_in); },
+            input_.fits_tool, policy_.approval_life, input_.now
+        );
+        if (judged_.unknown > 0) {
+            out_.warn("a resume entry names no interrupt of this conversation");
+        }
+        return judged_.refusal.empty();
+    }
+
+    [[nodiscard]] history_plan refused() const {
+        history_plan plan;
+        plan.next = next_step::refuse;
+        plan.refusal = judged_.refusal;
+        plan.warnings = plan_.warnings;
+        return plan;
+    }
+
     std::optional<failure> settle_open_calls() {
         std::vector<const call_record*> open;
         for (const call_record& call : thread_.calls) {
@@ -183,7 +207,7 @@ private:
         }
         open_call_case situation;
         situation.goes_on = place_.regenerate || !place_.new_users.empty();
-        situation.answered = !answers_.empty();
+        situation.answered = !answers_.empty() || !judged_.answers.empty();
         situation.own_pair_at_end = own_pair_at_end_;
         situation.whole_history = place_.had_history;
         const auto verdict = judge_open_calls(open, situation, thread_, input_, policy_);
@@ -202,6 +226,11 @@ private:
     // Answers belong next to their call, so they come first: editing a message that came with them
     // then keeps them. The rest keeps the order of the input.
     void append_all() {
+        for (const judged_answer& answer : judged_.answers) {
+            if (std::optional<message> result = out_.settle(answer, *answer.call)) {
+                append_other(std::move(*result));
+            }
+        }
         for (const message* answer : answers_) {
             out_.set_status(*index_.find_call(answer->tool_call_id), call_status::answered);
             plan_.answers.push_back({answer->tool_call_id, append_other(*answer)});
@@ -302,13 +331,16 @@ private:
     }
 
     void decide_next() {
-        if (!place_.new_users.empty() || place_.regenerate) {
+        const bool answers_approval = !judged_.answers.empty();
+        if (judged_.any_open) {
+            plan_.next = next_step::wait_for_approval;
+        } else if (!place_.new_users.empty() || place_.regenerate) {
             plan_.next = next_step::call_model;
             plan_.new_user_turn = true;
         } else if (waiting_) {
-            plan_.next = answers_.empty() && own_calls_.empty() ? next_step::nothing
-                                                                : next_step::wait_for_answers;
-        } else if (!answers_.empty() || own_pair_at_end_) {
+            const bool any_new = !answers_.empty() || !own_calls_.empty() || answers_approval;
+            plan_.next = any_new ? next_step::wait_for_answers : next_step::nothing;
+        } else if (!answers_.empty() || own_pair_at_end_ || answers_approval) {
             plan_.next = next_step::call_model;
         } else {
             const message* last = last_spoken();
@@ -370,6 +402,7 @@ private:
 
     history_place place_;
     content_forms forms_;
+    judged_answers judged_;
     bool waiting_ = false;
     bool own_pair_at_end_ = false;
     std::vector<bool> on_base_path_;

@@ -2,7 +2,9 @@
 
 #include "session/base/error.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/history/approval.hpp"
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,6 +39,8 @@ struct history_policy {
     session::on_partial on_partial = session::on_partial::automatic;
     session::on_abandoned on_abandoned = session::on_abandoned::answer;
     bool accept_client_system = false;
+    /// How long a call can be approved.
+    std::chrono::seconds approval_life{7 * 24 * 3600};
 };
 
 /// The part of a request that the history rule uses.
@@ -49,6 +53,9 @@ struct history_input {
     std::vector<std::string> configured_external_tools; ///< Declared external in the config.
     /// True for the name of a tool that the server executes.
     std::function<bool(std::string_view)> is_server_tool;
+    std::vector<approval_answer> approvals; ///< The request's `resume`.
+    argument_check fits_tool;               ///< If empty, all arguments fit.
+    unix_ms now = 0;                        ///< The time at which approvals expire.
 };
 
 /// The next step of the run after the input has been stored.
@@ -56,6 +63,17 @@ enum class next_step {
     call_model,
     wait_for_answers, ///< Answers are stored, others still pending: finish without a model call.
     nothing,          ///< Nothing is new or unanswered: finish without a model call.
+    /// Execute the calls that the input approves, then finish without a model call, because others
+    /// wait for their approval. New user messages are answered once all approvals are.
+    wait_for_approval,
+    refuse, ///< The answers to approvals are refused as a whole: fail. Nothing is stored.
+};
+
+/// A call that the run executes because the request approves it.
+struct approved_call {
+    std::string call_id;
+    std::optional<std::string> arguments; ///< In place of the model's, as JSON.
+    std::string digest;                   ///< message::approval_answer of its result.
 };
 
 /// An answer that takes effect.
@@ -71,6 +89,9 @@ struct history_plan {
     /// Messages, branches, calls, head and offered-history flag to store; without events and times.
     changes change;
     std::vector<taken_answer> answers;          ///< Each gets one `tool.response`.
+    std::vector<approved_call> approved;        ///< Each gets one `interrupt.answered`, as do
+    std::vector<taken_answer> refused_calls;    ///< the calls that were denied or cancelled.
+    std::string_view refusal;                   ///< With `refuse`: why, without content.
     std::vector<std::string> new_user_messages; ///< Their ids; each gets one `user.message`.
     /// Set with `nothing` if the client lacks messages of the branch: send them.
     bool snapshot = false;

@@ -156,6 +156,20 @@ void plan_writer::set_status(const call_record& call, call_status status) {
     set_call(std::move(changed));
 }
 
+std::optional<message> plan_writer::settle(const judged_answer& answer, call_record call) {
+    call.status = answer.becomes;
+    if (answer.becomes == call_status::approved) {
+        call.run_id.clear(); // It becomes a call of the request's run.
+        plan_.approved.push_back({call.id, answer.arguments, answer.digest});
+        set_call(std::move(call));
+        return std::nullopt;
+    }
+    set_call(std::move(call));
+    message result = refused_result(answer);
+    plan_.refused_calls.push_back({answer.call->id, result.id});
+    return result;
+}
+
 void plan_writer::warn(std::string_view text) {
     if (std::ranges::find(plan_.warnings, text) == plan_.warnings.end()) {
         plan_.warnings.emplace_back(text);

@@ -77,6 +77,9 @@ public:
     /// Stores a call record; of several with the same id, the last counts.
     void set_call(call_record record);
     void set_status(const call_record& call, call_status status);
+    /// Stores the effect of an answer. `call` is its call's record after the change so far. Returns
+    /// the result of a call that is not executed.
+    [[nodiscard]] std::optional<message> settle(const judged_answer& answer, call_record call);
 
     /// Repeats of a warning are dropped: clients send the same history with every request.
     void warn(std::string_view text);

@@ -17,10 +17,12 @@ constexpr std::string_view interrupted =
     "The call was interrupted; whether it had any effect is unknown.";
 constexpr std::string_view not_answered = "The call was not answered by the application.";
 constexpr std::string_view not_allowed = "The call was not allowed.";
+constexpr std::string_view not_executed = "The call was cancelled before it was executed.";
 constexpr std::string_view not_available = "The result of this call is not available.";
 constexpr std::string_view no_result = "There is no result for this call.";
 
-constexpr std::array sentences = {interrupted, not_answered, not_allowed, not_available, no_result};
+constexpr std::array sentences = {interrupted,  not_answered,  not_allowed,
+                                  not_executed, not_available, no_result};
 
 constexpr std::string_view content_begin = R"({"error":)";
 
@@ -31,7 +33,8 @@ std::string shown_content(std::string_view sentence) {
 } // namespace
 
 bool is_unanswerable(std::optional<call_status> status) noexcept {
-    return status != call_status::open && status != call_status::pending;
+    return !status || !(is_of_active_run(*status) || *status == call_status::pending ||
+                        *status == call_status::asked);
 }
 
 std::string_view missing_answer(std::optional<call_status> status) noexcept {
@@ -40,8 +43,15 @@ std::string_view missing_answer(std::optional<call_status> status) noexcept {
     }
     switch (*status) {
     case call_status::open:
+    case call_status::held:
+    case call_status::executing:
+    case call_status::indeterminate:
     case call_status::dead:
         return interrupted;
+    case call_status::asked:
+    case call_status::approved:
+    case call_status::cancelled:
+        return not_executed;
     case call_status::pending:
     case call_status::abandoned:
         return not_answered;

@@ -8,11 +8,12 @@
 
 namespace agui::session {
 
-// The explicit error result of an unanswered call. It is never stored, but made wherever a thread
-// is shown to a client or sent to a model, so that all of them see the same.
+// The explicit error result of an unanswered call. It is made wherever a thread is shown to a
+// client or sent to a model, so that all of them see the same. It is stored only for a call that a
+// person has not approved (approval.hpp), because that person may have given a reason.
 
-/// True if an answer to the call would be ignored. `status` comes from the call's record; nullopt
-/// if the thread has none.
+/// True if the call has no result and never gets one, or has one. `status` comes from the call's
+/// record; nullopt if the thread has none.
 [[nodiscard]] bool is_unanswerable(std::optional<call_status> status) noexcept;
 
 /// A fixed sentence that says why there is no result.

@@ -32,11 +32,11 @@ constexpr const char* thread_is_there =
     "SELECT id FROM agui.threads WHERE principal = $1 AND thread_id = $2";
 constexpr const char* pending_calls_of =
     "SELECT call_id, name, run_id, owner, status, made_in FROM agui.calls "
-    "WHERE thread = " AGUI_PG_THREAD " AND status = 'pending' ORDER BY number";
+    "WHERE thread = " AGUI_PG_THREAD " AND status IN ('pending', 'asked') ORDER BY number";
 constexpr const char* messages_of_pending_calls =
     "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
     " AND number IN (SELECT c.made_in FROM agui.calls c WHERE c.thread = " AGUI_PG_THREAD
-    " AND c.status = 'pending')";
+    " AND c.status IN ('pending', 'asked'))";
 constexpr const char* events_of =
     "SELECT sequence, type, run_id, timestamp, data FROM agui.session_events "
     "WHERE thread = " AGUI_PG_THREAD " AND sequence > $3 ORDER BY sequence LIMIT $4";

@@ -200,7 +200,8 @@ public:
     /// Reads no message.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<json_text>>>
     state(thread_key key) = 0;
-    /// Reads only the messages that made the calls.
+    /// The calls of all branches that wait for an answer or an approval. Reads only the messages
+    /// that made them.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) = 0;
     /// Ordered by branch number. Reads the whole thread (load()).

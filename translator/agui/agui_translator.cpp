@@ -2,6 +2,7 @@
 
 #include "runner/base/json_text.hpp"
 #include "translator/agui/custom_names.hpp"
+#include "translator/agui/interrupt_json.hpp"
 #include "translator/agui/snapshot_limit.hpp"
 #include "translator/agui/usage_json.hpp"
 #include "translator/agui/wire_content.hpp"
@@ -411,7 +412,26 @@ bool agui_translator::is_open(std::string_view call_id) const {
 
 // ---- Terminals ---------------------------------------------------------------------------------
 
+void agui_translator::finish_asking(const runner::run_end& end, std::string_view usage) {
+    boost::json::array interrupts;
+    for (const session::approval& asked : end.approvals) {
+        interrupts.push_back(interrupt_json(asked));
+    }
+    begin_finished(writer_);
+    writer_.member(
+        "outcome", boost::json::value{{"type", "interrupt"}, {"interrupts", std::move(interrupts)}}
+    );
+    add_usage(writer_, usage);
+    out_.on_event(
+        {.json = writer_.end(), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = true}
+    );
+}
+
 void agui_translator::finish_success(const runner::run_end& end, std::string_view usage) {
+    if (end.reason == runner::stop_reason::approval_needed) {
+        finish_asking(end, usage);
+        return;
+    }
     std::string outcome = R"({"type":"success")";
     if (end.reason == runner::stop_reason::external_tool && !end.pending_call_ids.empty()) {
         char separator = '[';
@@ -460,7 +480,9 @@ void agui_translator::finish_stopped(const runner::run_end& end, std::string_vie
 }
 
 void agui_translator::finish_failed(const runner::run_end& end, std::string_view usage) {
-    begin_error(writer_, end.reason);
+    begin(writer_, "RUN_ERROR");
+    writer_.member("message", end.refusal.empty() ? runner::describe(end.reason) : end.refusal);
+    writer_.member("code", runner::error_code(end.reason));
     add_usage(writer_, usage);
     out_.on_event(
         {.json = writer_.end(), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = true}

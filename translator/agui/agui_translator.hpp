@@ -74,7 +74,9 @@ struct run_opening {
 /// Size: no event exceeds event_bytes_max (snapshot_limit.hpp), and no delta 64 KB.
 ///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
-/// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `agui-gateway.run.stopped`
+/// hand-off; no outcome for undeclared peers). If calls wait for an approval, it has the outcome
+/// `interrupt` with the `interrupts`, for undeclared peers too. A stop gives CUSTOM
+/// `agui-gateway.run.stopped`
 /// {"reason"}, then RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for
 /// user_stop, plugin_stop, superseded and max_output_tokens, and RUN_ERROR with the reason as code
 /// for the others, and for all of them if an external call is open. A failure gives RUN_ERROR. Each
@@ -144,6 +146,7 @@ private:
     [[nodiscard]] boost::json::value limited(const session::content& content) const;
     void send_text(std::string_view type, std::string_view message_id, std::string_view text);
     void send_custom(std::string_view name, std::string_view value);
+    void finish_asking(const runner::run_end& end, std::string_view usage);
     void finish_success(const runner::run_end& end, std::string_view usage);
     void finish_stopped(const runner::run_end& end, std::string_view usage);
     void finish_failed(const runner::run_end& end, std::string_view usage);

@@ -265,8 +265,8 @@ void chat_messages::take_snapshot(std::string_view event) {
         }
     }
     const auto last = parse(elements.back(), max_event_depth);
-    if (!last || string_in(*last, "role") != "assistant") {
-        return;
+    if (!last || string_in(*last, "role") != "assistant" || last->contains("toolCalls")) {
+        return; // Not a last answer.
     }
     const std::string_view key = string_in(*last, "id");
     const std::string_view text = string_in(*last, "content");

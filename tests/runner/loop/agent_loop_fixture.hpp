@@ -165,6 +165,9 @@ private:
     static std::string text(const reply_segment& e) {
         return "segment " + boost::json::serialize(*e.segment);
     }
+    static std::string text(const state_shown& e) {
+        return "state " + std::string(e.state->view());
+    }
     static std::string text(const messages_snapshot& e) {
         return "snapshot " + std::to_string(e.messages->size());
     }

@@ -32,5 +32,18 @@ TEST(RunStep, HandsOverCallsThatOnlyTheCallerCanAnswer) {
     );
 }
 
+TEST(RunStep, AsksForApprovalsOnceNothingElseCanBeExecuted) {
+    using session::call_status;
+    std::vector<session::call_record> calls = open({call_owner::server, call_owner::external});
+    calls[0].status = call_status::held;
+    EXPECT_EQ(next_run_step(calls), run_step::ask_approval);
+    for (const call_status executable : {call_status::open, call_status::approved}) {
+        calls.emplace_back().owner = call_owner::server;
+        calls.back().status = executable;
+        EXPECT_EQ(next_run_step(calls), run_step::execute_calls);
+        calls.pop_back();
+    }
+}
+
 } // namespace
 } // namespace agui::runner

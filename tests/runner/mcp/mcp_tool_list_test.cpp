@@ -31,6 +31,23 @@ TEST(McpToolList, ReadsAPage) {
     EXPECT_EQ(page->next_cursor, "p2");
 }
 
+TEST(McpToolList, AToolIsDestructiveUnlessItsServerSaysOtherwise) {
+    const auto is_destructive = [](const std::string& annotations) {
+        return read(R"({"tools":[{"name":"a","annotations":)" + annotations + "}]}")
+            ->tools.at(0)
+            .destructive;
+    };
+    for (const std::string none :
+         {"null", "{}", "[]", "true", R"({"readOnlyHint":false})", R"({"destructiveHint":true})",
+          R"({"readOnlyHint":"true"})", R"({"destructiveHint":0})", R"({"idempotentHint":true})"}) {
+        EXPECT_TRUE(is_destructive(none)) << none;
+    }
+    EXPECT_TRUE(read(R"({"tools":[{"name":"a"}]})")->tools.at(0).destructive);
+    EXPECT_FALSE(is_destructive(R"({"readOnlyHint":true})"));
+    EXPECT_FALSE(is_destructive(R"({"readOnlyHint":true,"destructiveHint":true})"));
+    EXPECT_FALSE(is_destructive(R"({"destructiveHint":false})"));
+}
+
 TEST(McpToolList, TheLastPageHasNoCursor) {
     for (const std::string cursor : {"null", "\"\"", "1", "{}"}) {
         EXPECT_EQ(read(R"({"tools":[],"nextCursor":)" + cursor + "}")->next_cursor, "") << cursor;

@@ -89,7 +89,9 @@ TEST(Thread, FindsCallsById) {
 TEST(Thread, NamesOfStatesAreReadBack) {
     for (const call_status status :
          {call_status::open, call_status::pending, call_status::answered, call_status::dead,
-          call_status::abandoned, call_status::denied}) {
+          call_status::abandoned, call_status::denied, call_status::held, call_status::asked,
+          call_status::approved, call_status::executing, call_status::cancelled,
+          call_status::indeterminate}) {
         EXPECT_EQ(call_status_from_string(to_string(status)), status);
     }
     for (const run_status status :

@@ -285,6 +285,54 @@ TEST_P(StoreContract, KeepsBranchesAndTheHead) {
     EXPECT_EQ(thread.path(thread.branches[1].tip), (std::vector<node_index>{0, 2}));
 }
 
+TEST_P(StoreContract, KeepsAnApprovalFromItsQuestionToTheResult) {
+    changes first = user_turn("m0", "hi");
+    first.calls.push_back({"a", "f", "run_1", call_owner::server, call_status::held, 0});
+    begin(thread_1, "run_1", first);
+    for (const call_status status :
+         {call_status::asked, call_status::approved, call_status::executing,
+          call_status::indeterminate, call_status::cancelled, call_status::denied}) {
+        const std::uint64_t before = load(thread_1).version;
+        changes next;
+        next.calls.push_back({"a", "f", "run_2", call_owner::server, status, 0});
+        done(subject().commit(thread_1, next));
+        const thread_record thread = load(thread_1);
+        ASSERT_EQ(thread.calls.size(), 1U);
+        EXPECT_EQ(thread.calls[0].status, status);
+        EXPECT_EQ(thread.calls[0].run_id, "run_2");
+        EXPECT_EQ(thread.calls[0].owner, call_owner::server);
+        EXPECT_GT(thread.version, before); // So that an answer to the former status is refused.
+    }
+    changes last = user_turn("", "", 1);
+    last.messages.edit_each([](stored_message& node) {
+        node.message.id = "m1";
+        node.message.role = role::tool;
+        node.message.tool_call_id = "a";
+        node.message.approval_answer = "a digest";
+    });
+    done(subject().commit(thread_1, last));
+    reopen();
+
+    EXPECT_EQ(load(thread_1).nodes[1].message.approval_answer, "a digest");
+    EXPECT_EQ(load(thread_1).calls[0].status, call_status::denied);
+}
+
+TEST_P(StoreContract, LetsOneOfTwoRunsTakeAnApproval) {
+    changes first = user_turn("m0", "hi");
+    first.calls.push_back({"a", "f", "run_1", call_owner::server, call_status::asked, 0});
+    begin(thread_1, "run_1", first);
+    const std::uint64_t seen = load(thread_1).version;
+    changes approves;
+    approves.calls.push_back({"a", "f", "run_2", call_owner::server, call_status::approved, 0});
+    get(subject().begin(thread_1, run_of("run_2"), approves, seen));
+    approves.calls[0].run_id = "run_3";
+
+    EXPECT_EQ(
+        failure_of(subject().begin(thread_1, run_of("run_3"), approves, seen)), errc::conflict
+    );
+    EXPECT_EQ(load(thread_1).calls[0].run_id, "run_2");
+}
+
 TEST_P(StoreContract, ReplacesCallsByIdInTheOrderMade) {
     changes first = user_turn("m0", "hi");
     first.calls.push_back({"b", "f", "run_1", call_owner::external, call_status::open, 0});

@@ -56,22 +56,29 @@ TEST_P(StoreContract, ShowsThePendingCallsOfAThread) {
     stored_message turn = user_message("m2", "", 0);
     turn.message.role = role::assistant;
     turn.message.tool_calls = {
-        {"c1", "paint", R"({"color":"blue"})", {}, {}}, {"c2", "look", "{}", {}, {}}
+        {"c1", "paint", R"({"color":"blue"})", {}, {}},
+        {"c2", "look", "{}", {}, {}},
+        {"c3", "order", R"({"count":2})", {}, {}},
     };
     change.messages.push_back(turn);
     change.branches.push_back({0, {.tip = 1, .updated_at = 2000}});
     change.calls.push_back({"c1", "paint", "run_1", call_owner::external, call_status::pending, 1});
     change.calls.push_back({"c2", "look", "run_1", call_owner::server, call_status::answered, 1});
+    change.calls.push_back({"c3", "order", "run_1", call_owner::server, call_status::asked, 1});
     done(subject().commit(thread_1, change));
 
     const auto pending = get(subject().pending_calls(thread_1)).value();
 
-    ASSERT_EQ(pending.size(), 1U);
+    ASSERT_EQ(pending.size(), 2U);
     EXPECT_EQ(pending[0].call.id, "c1");
     EXPECT_EQ(pending[0].call.name, "paint");
     EXPECT_EQ(pending[0].call.run_id, "run_1");
     EXPECT_EQ(pending[0].message_id, "m2");
     EXPECT_EQ(pending[0].arguments, R"({"color":"blue"})");
+    EXPECT_EQ(pending[1].call.id, "c3");
+    EXPECT_EQ(pending[1].call.status, call_status::asked);
+    EXPECT_EQ(pending[1].call.owner, call_owner::server);
+    EXPECT_EQ(pending[1].arguments, R"({"count":2})");
 }
 
 TEST_P(StoreContract, ShowsTheBranchesOfAThread) {

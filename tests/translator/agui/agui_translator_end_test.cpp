@@ -16,6 +16,7 @@ constexpr stop_reason all_reasons[] = {
     stop_reason::model_unavailable, stop_reason::model_rejected,
     stop_reason::model_timeout,     stop_reason::store_unavailable,
     stop_reason::shutdown,          stop_reason::error,
+    stop_reason::resume_rejected,
 };
 
 struct expected_end {
@@ -61,6 +62,10 @@ constexpr expected_end ends[] = {
     {stop_reason::tool_loop, true, cancelled, R"("code":"tool_loop_detected"})",
      "tool_loop_detected"},
     {stop_reason::token_limit, true, cancelled, R"("code":"token_limit"})", "token_limit"},
+    {stop_reason::resume_rejected, false, R"("code":"resume_rejected"})",
+     R"("code":"resume_rejected"})", ""},
+    {stop_reason::resume_rejected, true, R"("code":"resume_rejected"})",
+     R"("code":"resume_rejected"})", ""},
     {stop_reason::truncated, false, R"("code":"model_output_truncated"})",
      R"("code":"model_output_truncated"})", ""},
     {stop_reason::truncated, true, R"("code":"model_output_truncated"})",
@@ -165,6 +170,58 @@ TEST(AguiTranslatorEnds, AreAllListed) {
             EXPECT_EQ(rows, !open || with_call ? 1 : 0);
         }
     }
+}
+
+TEST_F(AguiTranslator, EndsWithTheInterruptsOfAllApprovals) {
+    start();
+    runner::run_end end;
+    end.reason = stop_reason::approval_needed;
+    end.approvals = {
+        {"c1:0f", "c1", "order", R"({"count":2,"what":"tea"})", 951'827'696'789},
+        {"c2:1f", "c2", "erase", "{}", 0}
+    };
+    translator_.finish(end);
+
+    const std::string schema =
+        R"("responseSchema":{"type":"object","properties":{"approved":{"type":"boolean"},)"
+        R"("reason":{"type":"string"},"editedArgs":{"type":"object"}},"required":["approved"]})";
+    const std::string expected =
+        R"({"type":"RUN_FINISHED","timestamp":7,"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[)"
+        R"({"id":"c1:0f","reason":"tool_call","message":"Allow the call of order?","toolCallId":"c1",)" +
+        schema +
+        R"(,"expiresAt":"2000-02-29T12:34:56.789Z","metadata":{"kind":"approval","toolName":"order","input":{"count":2,"what":"tea"}}},)"
+        R"({"id":"c2:1f","reason":"tool_call","message":"Allow the call of erase?","toolCallId":"c2",)" +
+        schema +
+        R"(,"expiresAt":"1970-01-01T00:00:00.000Z","metadata":{"kind":"approval","toolName":"erase","input":{}}}]}})";
+    for (const projection form : {projection::v1_1, projection::v1_0, projection::undeclared}) {
+        EXPECT_EQ(stream_.last(form), expected);
+    }
+    stream_.expect_complete();
+}
+
+TEST_F(AguiTranslator, TellsWhyAnswersToInterruptsAreRefused) {
+    start();
+    runner::run_end end;
+    end.reason = stop_reason::resume_rejected;
+    end.refusal = "An interrupt is answered twice.";
+    translator_.finish(end);
+
+    EXPECT_EQ(
+        stream_.last(projection::v1_1),
+        R"({"type":"RUN_ERROR","timestamp":7,"message":"An interrupt is answered twice.","code":"resume_rejected"})"
+    );
+}
+
+TEST_F(AguiTranslator, LeavesLargeArgumentsOutOfAnInterrupt) {
+    start();
+    runner::run_end end;
+    end.reason = stop_reason::approval_needed;
+    const std::string large = R"({"a":")" + std::string(70'000, 'x') + R"("})";
+    end.approvals = {{"c1:0f", "c1", "order", large, 0}};
+    translator_.finish(end);
+
+    EXPECT_THAT(stream_.last(projection::v1_1), Not(HasSubstr("xxx")));
+    EXPECT_THAT(stream_.last(projection::v1_1), HasSubstr(R"("toolName":"order"})"));
 }
 
 TEST_F(AguiTranslator, DescribesAFailureWithoutTheUpstream) {

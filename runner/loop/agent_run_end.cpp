@@ -1,0 +1,163 @@
+// The ends of a run: the reasons to end without a model, and what the end leaves of open calls.
+#include "runner/loop/agent_run.hpp"
+
+#include "session/history/missing_result.hpp"
+#include "session/history/turn_failure.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace agui::runner {
+
+using session::call_owner;
+using session::call_record;
+using session::call_status;
+
+boost::asio::awaitable<stop_reason> agent_run::end_without_model() {
+    switch (request_.next) {
+    case session::next_step::wait_for_answers:
+        co_return stop_reason::partial_answers;
+    case session::next_step::wait_for_approval:
+        co_return co_await ask_approval();
+    case session::next_step::refuse:
+        note(request_.refusal);
+        co_return stop_reason::resume_rejected;
+    case session::next_step::nothing:
+    case session::next_step::call_model:
+        break;
+    }
+    if (request_.snapshot) {
+        emit_snapshot(conversation_.thread(), conversation_.tip());
+    }
+    co_return stop_reason::nothing_new;
+}
+
+// Shows the client what it needs to ask a person, also after a reload.
+boost::asio::awaitable<stop_reason> agent_run::ask_approval() {
+    if (const std::optional<stop_reason> failed = co_await conversation_.load()) {
+        co_return *failed;
+    }
+    const session::thread_record& thread = conversation_.thread();
+    approvals_ = session::open_approvals(thread, conversation_.tip(), request_.approval_life, true);
+    if (approvals_.empty()) {
+        note("a call that needs an approval is not in its message");
+        co_return stop_reason::error;
+    }
+    emit_snapshot(thread, conversation_.tip());
+    if (!thread.state.is_null()) {
+        sink_.emit(state_shown{&thread.state});
+    }
+    co_return stop_reason::approval_needed;
+}
+
+boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
+    run_end end;
+    end.reason = reason;
+    end.usage = model_round_.take_usage();
+    end.about = take_details();
+    end.used = take_use();
+    session::changes change;
+    if (model_round_.turn()) {
+        change = to_change(conversation_, take_answer(model_round_.turn(), request_.run_id));
+    } else if (unstored_) {
+        change = std::move(*unstored_);
+    }
+    end.approvals = std::move(approvals_);
+    end.refusal = request_.refusal;
+    const bool success = class_of(reason) == stop_class::success;
+    std::vector<call_record> open = conversation_.open_calls();
+    std::ranges::copy_if(change.calls, std::back_inserter(open), [](const call_record& call) {
+        return session::is_of_active_run(call.status);
+    });
+    for (const call_record& call : open) {
+        const call_status status = status_at_end(call, reason);
+        conversation::set_status(change, call, status);
+        if (status == call_status::pending) {
+            end.pending_call_ids.push_back(call.id);
+        } else if (status == call_status::asked) {
+            conversation_.add_event(change, "interrupt.raised", {{"toolCallId", call.id}});
+        } else if (call.owner == call_owner::server) {
+            emit_lost_result(call, status);
+        } else if (!success) {
+            end.external_call_open = true;
+        }
+    }
+    if (class_of(reason) == stop_class::failed && reason != stop_reason::resume_rejected) {
+        note_failure(change, reason);
+    }
+    change.at = services_.time.now();
+    co_await show_changed(change);
+    open_context_->close(); // Tools that are left running change nothing any more.
+    co_await sink_.finish(std::move(change), std::move(end));
+}
+
+// The status of a call that has no result when the run ends.
+call_status agent_run::status_at_end(const call_record& call, stop_reason reason) const noexcept {
+    const bool handing_off =
+        reason == stop_reason::external_tool || reason == stop_reason::approval_needed;
+    if (call.owner == call_owner::external) {
+        return handing_off ? call_status::pending : call_status::dead;
+    }
+    switch (call.status) {
+    case call_status::held:
+        return reason == stop_reason::approval_needed ? call_status::asked : call_status::dead;
+    case call_status::approved:
+        // Clients keep their interrupts when a run fails, and may answer them again.
+        return class_of(reason) == stop_class::failed ? call_status::asked : call_status::cancelled;
+    case call_status::executing:
+        return tool_round_.has_started() ? call_status::indeterminate : call_status::cancelled;
+    default:
+        return call_status::dead;
+    }
+}
+
+void agent_run::note(std::string_view detail) {
+    if (detail_.empty()) {
+        detail_ = detail;
+    }
+}
+
+end_details agent_run::take_details() {
+    end_details about;
+    if (const model_failure* const failed = model_round_.failure()) {
+        note(failed->detail);
+        about.status = failed->status;
+        about.request_id = failed->request_id;
+        about.upstream = failed->upstream;
+    }
+    add_details(about);
+    about.detail = std::move(detail_);
+    return about;
+}
+
+turn_use agent_run::take_use() {
+    used_.tokens += model_round_.tokens();
+    if (!model_round_.last_provider().empty()) {
+        used_.last_provider = model_round_.last_provider();
+    }
+    return std::move(used_);
+}
+
+// Leaves a note for later loads of the thread. It keeps refused messages out of later requests.
+void agent_run::note_failure(session::changes& change, stop_reason reason) const {
+    const bool is_about_content =
+        reason == stop_reason::model_rejected || reason == stop_reason::content_filtered;
+    conversation_.add_failure(
+        change, {.code = std::string(error_code(reason)),
+                 .message = std::string(describe(reason)),
+                 .refused = is_about_content && model_round_.refused()}
+    );
+}
+
+// A client must not mistake a server call for its own (specification S5), so the call gets a result
+// that is sent but not stored.
+void agent_run::emit_lost_result(const call_record& call, call_status status) {
+    session::tool_call made;
+    made.id = call.id;
+    made.name = call.name;
+    const session::message result = session::shown_missing_result(made, status);
+    sink_.emit(call_result{result.id, call.id, &result.content, true});
+}
+
+} // namespace agui::runner

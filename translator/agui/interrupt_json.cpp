@@ -1,0 +1,52 @@
+#include "translator/agui/interrupt_json.hpp"
+
+#include "session/base/clock.hpp"
+#include "session/base/finite_json.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace agui::translator {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t shown_arguments_max = 64U << 10U;
+
+// assistant-ui shows its buttons for schemas of exactly this form: bare types, and nothing required
+// but `approved`.
+json::object response_schema() {
+    return {
+        {"type", "object"},
+        {"properties",
+         {{"approved", {{"type", "boolean"}}},
+          {"reason", {{"type", "string"}}},
+          {"editedArgs", {{"type", "object"}}}}},
+        {"required", json::array{"approved"}},
+    };
+}
+
+} // namespace
+
+json::object interrupt_json(const session::approval& asked) {
+    json::object metadata{{"kind", "approval"}, {"toolName", asked.tool}};
+    if (asked.arguments.size() <= shown_arguments_max) {
+        if (auto arguments = session::parse_arguments(asked.arguments)) {
+            metadata.emplace("input", *std::move(arguments));
+        }
+    }
+    return {
+        {"id", asked.id},
+        {"reason", "tool_call"},
+        {"message", "Allow the call of " + asked.tool + "?"},
+        {"toolCallId", asked.call_id},
+        {"responseSchema", response_schema()},
+        {"expiresAt", iso_time(asked.expires_at)},
+        {"metadata", std::move(metadata)},
+    };
+}
+
+} // namespace agui::translator

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "session/history/approval.hpp"
+
+#include <boost/json/object.hpp>
+
+namespace agui::translator {
+
+/// The Interrupt object of an approval: reason `tool_call`, the call, a `responseSchema` for
+/// {"approved","reason"?,"editedArgs"?}, the time of expiry as ISO 8601, and in its metadata the
+/// tool and the arguments that are to be approved (without arguments of more than 64 KB, which the
+/// messages hold).
+[[nodiscard]] boost::json::object interrupt_json(const session::approval& asked);
+
+} // namespace agui::translator
