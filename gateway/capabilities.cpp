@@ -47,7 +47,7 @@ json::object capabilities_of(const config& all, const agent_config& agent) {
         {"output", output_of(agent)},
         {"state",
          {{"snapshots", true},
-          {"deltas", false},
+          {"deltas", true},
           {"memory", false},
           {"persistentState", all.session.store != store_kind::memory}}},
         {"multiAgent", {{"supported", false}}},
@@ -55,7 +55,7 @@ json::object capabilities_of(const config& all, const agent_config& agent) {
         {"humanInTheLoop",
          {{"supported", true},
           {"approvals", false},
-          {"interventions", false},
+          {"interventions", true},
           {"feedback", false},
           {"interrupts", false},
           {"approveWithEdits", false}}}
