@@ -77,8 +77,42 @@ struct state_shown {
     std::string_view patch = {};
 };
 
+/// An activity is created or replaced. It is stored with the run's next commit.
+struct activity_shown {
+    const session::message* activity = nullptr;
+    bool replace = true; ///< If false, clients keep an activity that they already have.
+};
+
+/// An activity of this run has changed.
+struct activity_patched {
+    std::string_view message_id;
+    std::string_view activity_type;
+    std::string_view patch; ///< A JSON Patch of its content.
+};
+
+/// A step of the run begins or ends. The run's end ends all steps.
+struct step_started {
+    std::string_view name;
+};
+struct step_finished {
+    std::string_view name;
+};
+
+/// An event of the application.
+struct custom_sent {
+    std::string_view name;
+    std::string_view value; ///< JSON
+};
+
+/// An event of another system, passed on as it is.
+struct raw_sent {
+    std::string_view event;  ///< JSON
+    std::string_view source; ///< Empty if unknown.
+};
+
 using runner_event = std::variant<
     text_delta, reasoning_delta, call_started, call_arguments, call_ended, turn_ended,
-    call_executing, call_result, messages_snapshot, reply_segment, state_shown>;
+    call_executing, call_result, messages_snapshot, reply_segment, state_shown, activity_shown,
+    activity_patched, step_started, step_finished, custom_sent, raw_sent>;
 
 } // namespace agui::runner

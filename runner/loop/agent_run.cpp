@@ -28,6 +28,7 @@ agent_run::agent_run(
           std::move(request_.thread), request_.run_id, sink, services.time,
           memory.held() > 0 ? std::move(memory) : memory_share(services.memory)
       ) {
+    conversation_.set_additions([context = open_context_] { return context->take_unstored(); });
     const session::thread_record& thread = conversation_.thread();
     used_ = request_.used ? *std::move(request_.used) : use_of_turn(thread, conversation_.tip());
     model_round_.prefer(used_.last_provider);
@@ -43,6 +44,10 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
     for (;;) {
         if (stop_.requested()) {
             co_return stop_.reason();
+        }
+        // What was shown between two steps comes before the messages of the next one.
+        if (open_context_->has_unstored() && !co_await conversation_.commit({})) {
+            co_return stop_reason::store_unavailable;
         }
         std::optional<stop_reason> ended;
         switch (next_run_step(conversation_.open_calls())) {

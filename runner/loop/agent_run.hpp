@@ -75,7 +75,8 @@ protected:
     stop_source& stop_;
     const run_tools tools_;
     conversation conversation_;
-    const std::shared_ptr<loop_context> open_context_ = std::make_shared<loop_context>(sink_);
+    const std::shared_ptr<loop_context> open_context_ =
+        std::make_shared<loop_context>(sink_, services_.ids);
     const std::shared_ptr<run_context> context_ = open_context_;
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     model_round model_round_{parts()};

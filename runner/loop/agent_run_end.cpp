@@ -86,6 +86,7 @@ boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
     if (class_of(reason) == stop_class::failed && reason != stop_reason::resume_rejected) {
         note_failure(change, reason);
     }
+    conversation_.add_additions(change);
     change.at = services_.time.now();
     co_await show_changed(change);
     open_context_->close(); // Tools that are left running change nothing any more.

@@ -173,16 +173,39 @@ session::changes conversation::take(branch_growth growing) const {
     return std::move(growing.change);
 }
 
+branch_growth conversation::growth_after(session::changes change) const {
+    const session::node_index last =
+        change.branches.empty() ? tip_ : change.branches.back().value.tip;
+    branch_growth growing{std::move(change), last};
+    if (last != session::no_node) {
+        growing.change.branches.clear();
+    }
+    return growing;
+}
+
+void conversation::add_additions(session::changes& change) const {
+    std::vector<session::message> added;
+    if (take_additions_) {
+        added = take_additions_();
+    }
+    if (added.empty()) {
+        return;
+    }
+    branch_growth growing = growth_after(std::move(change));
+    for (session::message& each : added) {
+        append(growing, std::move(each));
+    }
+    change = take(std::move(growing));
+}
+
 void conversation::add_failure(session::changes& change, const session::turn_failure& failure)
     const {
     const std::string about = change.messages.empty() ? tip_id_ : change.messages.back().message.id;
-    const session::node_index last =
-        change.branches.empty() ? tip_ : change.branches.back().value.tip;
-    if (last == session::no_node) {
+    branch_growth growing = growth_after(std::move(change));
+    if (growing.tip == session::no_node) {
+        change = std::move(growing.change);
         return;
     }
-    branch_growth growing{std::move(change), last};
-    growing.change.branches.clear();
     append(growing, session::failure_note(about, failure));
     change = take(std::move(growing));
 }
@@ -228,6 +251,7 @@ void conversation::continue_from(const session::changes& change) {
 boost::asio::awaitable<result<void>> conversation::commit(session::changes change) {
     unload();
     memory_.shrink_to(0);
+    add_additions(change);
     change.at = time_.now();
     result<void> done = co_await sink_.commit(change);
     if (done) {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,13 @@ public:
 
     /// An empty change at the tip.
     [[nodiscard]] branch_growth growth() const;
+    /// `take` returns messages that each later commit() appends after its own.
+    void set_additions(std::function<std::vector<session::message>()> take) {
+        take_additions_ = std::move(take);
+    }
+    /// Appends these to `change`, which take() made or which is empty.
+    void add_additions(session::changes& change) const;
+
     /// Appends a message to `growing`; returns its number.
     session::node_index append(branch_growth& growing, session::message value) const;
     void add_event(session::changes& change, std::string_view type, boost::json::object data) const;
@@ -105,6 +113,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change);
 
 private:
+    [[nodiscard]] branch_growth growth_after(session::changes change) const;
     void note_call(const session::call_record& call, const session::message* made_in);
     void note_id(std::string_view call_id);
     void continue_from(const session::changes& change);
@@ -114,6 +123,7 @@ private:
     run_sink& sink_;
     const clock& time_;
     memory_share memory_;
+    std::function<std::vector<session::message>()> take_additions_; ///< May be empty.
 
     std::uint32_t branch_ = 0;
     session::node_index tip_ = session::no_node;

@@ -2,21 +2,33 @@
 
 #include "runner/loop/agent_loop.hpp"
 #include "runner/tools/run_context.hpp"
+#include "session/base/id.hpp"
+#include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace agui::runner {
 
 /// The context that a run gives to its tools and plugins, which may outlive it.
 class loop_context final : public run_context {
 public:
-    /// `sink` must live until close().
-    explicit loop_context(run_sink& sink) noexcept : sink_(&sink) {}
+    /// Both must live until close().
+    loop_context(run_sink& sink, id_source& ids) noexcept : sink_(&sink), ids_(&ids) {}
 
-    /// Ends the use of the sink: later calls fail.
+    /// Ends the use of the sink: later calls fail or do nothing.
     void close() noexcept { sink_ = nullptr; }
+
+    /// The activities that were shown or changed since the last call, in the order in which they
+    /// began, to be appended to the thread.
+    [[nodiscard]] std::vector<session::message> take_unstored();
+    [[nodiscard]] bool has_unstored() const noexcept { return has_unstored_; }
 
     [[nodiscard]] boost::asio::awaitable<result<json_text>> state() override {
         return sink_ != nullptr ? sink_->load_state() : failed<json_text>();
@@ -25,14 +37,42 @@ public:
     ) override {
         return sink_ != nullptr ? sink_->change_state(std::move(change)) : failed<void>();
     }
+    [[nodiscard]] result<std::string> show_activity(activity shown) override;
+    [[nodiscard]] result<void>
+    patch_activity(std::string_view id, const boost::json::value& patch) override;
+    void start_step(std::string_view name) override { emit(step_started{name}); }
+    void finish_step(std::string_view name) override { emit(step_finished{name}); }
+    void send_custom(std::string_view name, const boost::json::value& value) override;
+    void send_raw(const boost::json::value& event, std::string_view source) override;
 
 private:
+    struct kept {
+        session::message message;
+        std::size_t bytes = 0; ///< Of its content, about.
+        bool is_stored = false;
+    };
+
     template <class T>
     [[nodiscard]] static boost::asio::awaitable<result<T>> failed() {
         co_return run_is_over();
     }
+    void emit(const runner_event& event) {
+        if (sink_ != nullptr) {
+            sink_->emit(event);
+        }
+    }
+    [[nodiscard]] kept* find(std::string_view id) noexcept;
+    /// True if an activity may have the content; `known` is null for a new one.
+    [[nodiscard]] bool
+    has_room(const kept* known, const boost::json::object& content) const noexcept;
+    void set_content(kept& shown, boost::json::object content);
+    void show(kept& shown, bool replace);
 
     run_sink* sink_;
+    id_source* ids_;
+    std::deque<kept> activities_;
+    std::size_t bytes_ = 0; ///< Of all activities.
+    bool has_unstored_ = false;
 };
 
 } // namespace agui::runner

@@ -122,6 +122,9 @@ boost::asio::awaitable<bool> tool_round::wait_for(tool_batch& batch) {
 
 boost::asio::awaitable<std::optional<stop_reason>>
 tool_round::store_results(std::vector<tool_batch::finished>& finished) {
+    for (tool_batch::finished& one : finished) {
+        co_await carry_out(one.outcome);
+    }
     branch_growth growing = run_.thread.growth();
     std::vector<session::message> results;
     for (tool_batch::finished& one : finished) {
@@ -161,6 +164,40 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
         );
     }
     co_return ended;
+}
+
+// The tool has done its work, so the model gets its result even if the state was not changed.
+boost::asio::awaitable<void> tool_round::carry_out(tool_outcome& outcome) {
+    if (outcome.effects == nullptr) {
+        co_return;
+    }
+    const std::shared_ptr<const tool_effects> effects = std::move(outcome.effects);
+    if (effects->state) {
+        const result<void> done = co_await run_.context->change_state(*effects->state);
+        if (!done) {
+            run_.services.log.log(
+                log_level::warning, "a tool's change of the state was refused",
+                {{"run", run_.request.run_id},
+                 {"reason", to_string(done.error().code)},
+                 {"path", done.error().path}}
+            );
+            prepend(
+                outcome.content,
+                "[The application's state was not changed: " + done.error().detail + "]\n"
+            );
+        }
+    }
+    for (const activity& each : effects->activities) {
+        if (const auto shown = run_.context->show_activity(each); !shown) {
+            run_.services.log.log(
+                log_level::warning, "an activity of a tool was refused",
+                {{"run", run_.request.run_id}, {"reason", shown.error().detail}}
+            );
+        }
+    }
+    for (const auto& [name, value] : effects->customs) {
+        run_.context->send_custom(name, value);
+    }
 }
 
 session::message tool_round::result_message(tool_batch::finished& one) {

@@ -42,6 +42,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool> wait_for(tool_batch& batch);
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished);
+    [[nodiscard]] boost::asio::awaitable<void> carry_out(tool_outcome& outcome);
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
     /// nullptr if the call needed no approval.
     [[nodiscard]] const session::approved_call* approval_of(std::string_view call_id) const;

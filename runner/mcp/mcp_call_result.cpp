@@ -1,12 +1,15 @@
 #include "runner/mcp/mcp_call_result.hpp"
 
 #include "runner/base/json_members.hpp"
+#include "runner/mcp/mcp_tool_list.hpp"
 #include "session/base/json_member.hpp"
+#include "session/base/sha256_text.hpp"
 #include "session/base/sound_text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,6 +89,10 @@ std::string text_of_block(const json::value& value) {
         if (resource == nullptr) {
             return note("resource", {});
         }
+        if (const std::string_view uri = string_in(*resource, "uri"); is_mcp_app_uri(uri)) {
+            // A page for the user (add_mcp_app()).
+            return "[resource " + sound_text(uri) + ": shown to the user]";
+        }
         const std::string text = shown(resource->if_contains("text"));
         const bool is_blob = text.empty() && resource->contains("blob");
         return is_blob ? note("resource", string_in(*resource, "uri")) : text;
@@ -136,7 +143,9 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
 
 } // namespace
 
-tool_outcome read_mcp_call_result(const json::object& result) {
+namespace {
+
+tool_outcome outcome_of_result(const json::object& result) {
     std::string text = text_of_content(result.if_contains("content"));
     if (text.empty()) {
         text = shown(result.if_contains("structuredContent"));
@@ -148,6 +157,58 @@ tool_outcome read_mcp_call_result(const json::object& result) {
         );
     }
     return tool_outcome{.what = tool_outcome::kind::result, .content = std::move(text)};
+}
+
+} // namespace
+
+tool_outcome read_mcp_call_result(const json::object& result) {
+    tool_outcome outcome = outcome_of_result(result);
+    outcome.effects = read_tool_effects(result);
+    return outcome;
+}
+
+namespace {
+
+/// The URI of the first embedded resource that an MCP App shows; empty if there is none.
+std::string_view embedded_app(const json::object& result) {
+    const json::array* const blocks = array_in(result, "content");
+    for (std::size_t i = 0; blocks != nullptr && i < blocks->size(); ++i) {
+        const json::object* const block = (*blocks)[i].if_object();
+        const json::object* const resource =
+            block == nullptr ? nullptr : object_in(*block, "resource");
+        if (resource != nullptr && is_mcp_app_uri(string_in(*resource, "uri"))) {
+            return string_in(*resource, "uri");
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+void add_mcp_app(tool_outcome& outcome, const json::object& result, const mcp_app_call& call) {
+    const std::string_view uri =
+        call.resource_uri.empty() ? embedded_app(result) : std::string_view(call.resource_uri);
+    if (uri.empty()) {
+        return;
+    }
+    // Not in the memory resource of the answer, which counts it.
+    json::object shown(result, json::storage_ptr());
+    if (json::value* const meta = shown.if_contains("_meta");
+        meta != nullptr && meta->is_object()) {
+        meta->get_object().erase(effects_member);
+    }
+    auto effects = outcome.effects == nullptr ? std::make_shared<tool_effects>()
+                                              : std::make_shared<tool_effects>(*outcome.effects);
+    activity& app = effects->activities.emplace_back();
+    app.type = "mcp-apps";
+    app.content = {
+        {"result", std::move(shown)},
+        {"resourceUri", uri},
+        {"serverHash", sha256_text(call.server).substr(0, 32)},
+        {"serverId", call.server},
+        {"toolInput", json::object(call.arguments, json::storage_ptr())}
+    };
+    outcome.effects = std::move(effects);
 }
 
 tool_outcome mcp_call_failure(const mcp_failure& why) {

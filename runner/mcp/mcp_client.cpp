@@ -180,10 +180,11 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
 }
 
 asio::awaitable<mcp_result<json::object>>
-mcp_client::call_tool(std::string_view name, json::object arguments) {
+mcp_client::call_tool(std::string_view name, json::object arguments, progress_handler on_progress) {
     const auto self = shared_from_this();
     json::object params{{"name", name}, {"arguments", std::move(arguments)}};
-    const wait_limits limits{.timeout = settings_.call_timeout, .progress = true};
+    wait_limits limits{.timeout = settings_.call_timeout, .progress = true};
+    limits.on_progress = std::move(on_progress);
     mcp_result<json::object> answer = co_await request("tools/call", std::move(params), limits);
     co_return answer;
 }
@@ -235,6 +236,7 @@ mcp_client::request(std::string_view method, json::object params, wait_limits li
     const clock::time_point begun = clock::now();
     entry->deadline = begun + limits.timeout;
     entry->progresses = limits.progress;
+    entry->on_progress = std::move(limits.on_progress);
     entry->probe = limits.probe;
     if (limits.progress) {
         params["_meta"] = json::object{{"progressToken", id}};
@@ -370,6 +372,9 @@ void mcp_client::notice(const mcp_message& told) {
         if (found != pending_.end() && found->second->progresses) {
             // wait_for() checks the new deadline when the old one has passed.
             found->second->deadline = clock::now() + settings_.call_timeout;
+            if (found->second->on_progress) {
+                found->second->on_progress(told.body);
+            }
         }
     }
 }

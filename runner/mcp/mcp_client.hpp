@@ -65,10 +65,14 @@ public:
     /// ends at a page that the server does not give, or at a repeated cursor.
     [[nodiscard]] boost::asio::awaitable<mcp_result<tool_list>> list_tools();
 
+    /// Given the parameters of a notifications/progress of a call.
+    using progress_handler = std::function<void(const boost::json::object& told)>;
+
     /// Calls a tool. If cancelled (terminal), it notifies the server and returns `cancelled` at
-    /// once.
-    [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
-    call_tool(std::string_view name, boost::json::object arguments);
+    /// once. `on_progress` may be empty; it is not called after this has returned.
+    [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>> call_tool(
+        std::string_view name, boost::json::object arguments, progress_handler on_progress = {}
+    );
 
     /// Sends a ping. Returns false if there is no sign of life; the session is then over.
     [[nodiscard]] boost::asio::awaitable<bool> check();
@@ -95,12 +99,14 @@ private:
         clock::time_point deadline;
         std::optional<mcp_result<boost::json::object>> answer;
         bool progresses = false; ///< The server may send progress notifications.
-        bool probe = false;      ///< The request only checks for a sign of life.
+        progress_handler on_progress{};
+        bool probe = false; ///< The request only checks for a sign of life.
     };
     struct wait_limits {
         std::chrono::milliseconds timeout{};
         bool progress = false;
         bool probe = false;
+        progress_handler on_progress{};
     };
 
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>

@@ -1,6 +1,6 @@
 #include "runner/mcp/mcp_link.hpp"
 
-#include "runner/mcp/mcp_call_result.hpp"
+#include "runner/mcp/mcp_progress.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/json_memory.hpp"
@@ -58,11 +58,10 @@ struct crossing {
 
 void begin(
     const std::shared_ptr<crossing>& over, const asio::any_io_executor& run,
-    const std::shared_ptr<mcp_link>& link, std::string tool, boost::json::object arguments,
-    mcp_server_settings::headers headers
+    const std::shared_ptr<mcp_link>& link, mcp_link::tool_call what
 ) {
     asio::co_spawn(
-        over->home, link->call(std::move(tool), std::move(arguments), std::move(headers)),
+        over->home, link->call(std::move(what)),
         asio::bind_cancellation_slot(
             over->stop.slot(),
             [over, run](const std::exception_ptr& thrown, tool_outcome outcome) {
@@ -80,29 +79,32 @@ void begin(
 
 /// Runs on the run's executor. Passes a cancellation on without waiting for its end.
 asio::awaitable<tool_outcome> cross(
-    asio::any_io_executor home, std::weak_ptr<mcp_link> to, std::string tool,
-    boost::json::object arguments, mcp_server_settings::headers headers
+    asio::any_io_executor home, std::weak_ptr<mcp_link> to, mcp_link::tool_call what,
+    std::shared_ptr<mcp_progress> progress
 ) {
     co_await asio::this_coro::throw_if_cancelled(false);
     const asio::any_io_executor run = co_await asio::this_coro::executor;
     const auto over = std::make_shared<crossing>(run, home);
-    asio::post(
-        home,
-        [over, run, to, tool, arguments = std::move(arguments),
-         headers = std::move(headers)]() mutable {
-            const std::shared_ptr<mcp_link> link = to.lock();
-            if (link) {
-                begin(over, run, link, std::move(tool), std::move(arguments), std::move(headers));
-            } else {
-                asio::post(run, [over] {
-                    over->outcome = mcp_call_failure(
-                        {.what = mcp_failure::kind::closed, .detail = "the server is shutting down"}
-                    );
-                    over->arrived.cancel();
-                });
+    if (progress) {
+        what.on_progress = [run, progress](const boost::json::object& told) {
+            if (auto news = progress->read(told)) {
+                asio::post(run, [progress, news = std::move(*news)] { progress->show(news); });
             }
+        };
+    }
+    asio::post(home, [over, run, to, what = std::move(what)]() mutable {
+        const std::shared_ptr<mcp_link> link = to.lock();
+        if (link) {
+            begin(over, run, link, std::move(what));
+        } else {
+            asio::post(run, [over] {
+                over->outcome = mcp_call_failure(
+                    {.what = mcp_failure::kind::closed, .detail = "the server is shutting down"}
+                );
+                over->arrived.cancel();
+            });
         }
-    );
+    });
     co_await over->arrived.async_wait(as_result);
     if (over->outcome) {
         co_return *std::move(over->outcome);
@@ -234,7 +236,7 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
         added.definition.name = mcp_offered_name(server, tool.name);
         added.definition.description = std::move(tool.description);
         added.definition.parameters = std::move(tool.schema);
-        added.function = function_of(std::move(tool.name));
+        added.function = function_of(std::move(tool.name), std::move(tool.resource_uri));
         added.options.approval = settings_.approval;
         added.options.destructive = tool.destructive;
     }
@@ -267,15 +269,27 @@ void mcp_link::report(const mcp_tool_digests::changes& found) {
     }
 }
 
-tool_function mcp_link::function_of(std::string tool) {
+tool_function mcp_link::function_of(std::string tool, std::string resource_uri) {
     // Not a coroutine itself, so its captures need not outlive the call that it starts.
     return [home = executor_, link = weak_from_this(), tool = std::move(tool),
+            resource_uri = std::move(resource_uri),
             names = settings_.pass_headers](tool_invocation invocation) {
         std::erase_if(invocation.headers, [&names](const auto& header) {
             return std::ranges::find(names, header.first) == names.end();
         });
+        const auto progress = invocation.run == nullptr
+                                  ? nullptr
+                                  : std::make_shared<mcp_progress>(
+                                        invocation.run, invocation.call_id, invocation.name
+                                    );
         return cross(
-            home, link, tool, std::move(invocation.arguments), std::move(invocation.headers)
+            home, link,
+            {.tool = tool,
+             .resource_uri = resource_uri,
+             .arguments = std::move(invocation.arguments),
+             .headers = std::move(invocation.headers),
+             .on_progress = {}},
+            progress
         );
     };
 }
@@ -378,24 +392,28 @@ void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled)
     );
 }
 
-asio::awaitable<tool_outcome> mcp_link::read_result(boost::json::object answer) {
+asio::awaitable<tool_outcome> mcp_link::read_result(boost::json::object answer, mcp_app_call app) {
     const std::size_t size = counted_bytes(answer.storage());
-    auto reading = [answer = std::move(answer)] {
-        return read_mcp_call_result(answer);
+    auto reading = [answer = std::move(answer), app = std::move(app)] {
+        tool_outcome outcome = read_mcp_call_result(answer);
+        add_mcp_app(outcome, answer, app);
+        return outcome;
     };
     tool_outcome outcome = co_await run_heavy(settings_.client.heavy, size, std::move(reading));
     co_return outcome;
 }
 
+mcp_app_call mcp_link::app_of(tool_call what) const {
+    return {settings_.client.server, std::move(what.resource_uri), std::move(what.arguments)};
+}
+
 /// Makes a call in a session of its own.
-asio::awaitable<tool_outcome> mcp_link::call_alone(
-    std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
-) {
+asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
     mcp_client_settings settings = settings_.client;
     settings.listens = false;
     const auto client = std::make_shared<mcp_client>(
-        executor_, settings_.own_channel(executor_, std::move(headers)), std::move(settings), log_,
-        [] {}
+        executor_, settings_.own_channel(executor_, std::move(what.headers)), std::move(settings),
+        log_, [] {}
     );
     own_.insert(client);
     tool_outcome outcome;
@@ -405,9 +423,9 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(
             outcome = mcp_call_failure(*failed);
         } else {
             mcp_result<boost::json::object> answer =
-                co_await client->call_tool(tool, std::move(arguments));
+                co_await client->call_tool(what.tool, what.arguments, std::move(what.on_progress));
             if (answer) {
-                outcome = co_await read_result(*std::move(answer));
+                outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
             } else {
                 outcome = mcp_call_failure(answer.error());
             }
@@ -421,18 +439,16 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(
     co_return cancelled ? cancelled_call() : std::move(outcome);
 }
 
-asio::awaitable<tool_outcome> mcp_link::call(
-    std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
-) {
+asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
     const auto self = shared_from_this();
     co_await asio::this_coro::throw_if_cancelled(false);
-    if (!headers.empty()) {
+    if (!what.headers.empty()) {
         if (stopping_) {
             co_return mcp_call_failure(
                 {.what = mcp_failure::kind::closed, .detail = "the server is shutting down"}
             );
         }
-        co_return co_await call_alone(std::move(tool), std::move(arguments), std::move(headers));
+        co_return co_await call_alone(std::move(what));
     }
     const clock_point begun = std::chrono::steady_clock::now();
     mcp_failure why{
@@ -445,9 +461,10 @@ asio::awaitable<tool_outcome> mcp_link::call(
         if (!client) {
             break;
         }
-        mcp_result<boost::json::object> answer = co_await client->call_tool(tool, arguments);
+        mcp_result<boost::json::object> answer =
+            co_await client->call_tool(what.tool, what.arguments, what.on_progress);
         if (answer) {
-            co_return co_await read_result(*std::move(answer));
+            co_return co_await read_result(*std::move(answer), app_of(std::move(what)));
         }
         why = answer.error();
         if (!why.not_taken) {

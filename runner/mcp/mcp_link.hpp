@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runner/mcp/mcp_call_result.hpp"
+#include "runner/mcp/mcp_client.hpp"
 #include "runner/mcp/mcp_tool_digests.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 
@@ -31,9 +33,16 @@ public:
     /// Ends the session. Returns once run() has returned.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 
-    /// Calls one of the server's tools. If there are headers, the call uses a session of its own.
-    [[nodiscard]] boost::asio::awaitable<tool_outcome>
-    call(std::string tool, boost::json::object arguments, mcp_server_settings::headers headers);
+    /// A call of one of the server's tools.
+    struct tool_call {
+        std::string tool;
+        std::string resource_uri; ///< mcp_tool::resource_uri
+        boost::json::object arguments;
+        mcp_server_settings::headers headers;
+        mcp_client::progress_handler on_progress; ///< Called on the link's executor.
+    };
+    /// If there are headers, the call uses a session of its own.
+    [[nodiscard]] boost::asio::awaitable<tool_outcome> call(tool_call what);
 
 private:
     [[nodiscard]] boost::asio::awaitable<mcp_failure> session();
@@ -41,12 +50,12 @@ private:
     [[nodiscard]] boost::asio::awaitable<void> pause_before_next(clock_point begun);
     [[nodiscard]] boost::asio::awaitable<std::shared_ptr<mcp_client>>
     session_until(clock_point deadline);
-    [[nodiscard]] boost::asio::awaitable<tool_outcome> call_alone(
-        std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
-    );
-    [[nodiscard]] boost::asio::awaitable<tool_outcome> read_result(boost::json::object answer);
+    [[nodiscard]] boost::asio::awaitable<tool_outcome> call_alone(tool_call what);
+    [[nodiscard]] boost::asio::awaitable<tool_outcome>
+    read_result(boost::json::object answer, mcp_app_call app);
+    [[nodiscard]] mcp_app_call app_of(tool_call what) const;
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
-    [[nodiscard]] tool_function function_of(std::string tool);
+    [[nodiscard]] tool_function function_of(std::string tool, std::string resource_uri);
     void register_tools(mcp_client::tool_list list);
     void report(const mcp_tool_digests::changes& found);
     void report(const mcp_failure& why);

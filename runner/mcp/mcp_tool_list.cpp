@@ -96,6 +96,20 @@ bool is_destructive(const json::object& tool) {
     return !says("readOnlyHint", true) && !says("destructiveHint", false);
 }
 
+/// `_meta.ui.resourceUri`, or the older `_meta["ui/resourceUri"]`.
+std::string resource_uri_of(const json::object& tool) {
+    const json::object* const meta = object_in(tool, "_meta");
+    if (meta == nullptr) {
+        return {};
+    }
+    const json::object* const ui = object_in(*meta, "ui");
+    std::string_view uri = ui == nullptr ? std::string_view() : string_in(*ui, "resourceUri");
+    if (uri.empty()) {
+        uri = string_in(*meta, "ui/resourceUri");
+    }
+    return is_mcp_app_uri(uri) ? std::string(uri) : std::string();
+}
+
 std::optional<mcp_tool> read_tool(json::value& value) {
     json::object* const tool = value.if_object();
     if (tool == nullptr || !session::check_protocol_object(*tool)) {
@@ -122,11 +136,17 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     read.description = description_of(*tool);
     read.schema = std::move(schema);
     read.destructive = is_destructive(*tool);
+    read.resource_uri = resource_uri_of(*tool);
     read.bytes = read.name.size() + read.description.size() + schema_bytes;
     return read;
 }
 
 } // namespace
+
+bool is_mcp_app_uri(std::string_view uri) noexcept {
+    constexpr std::size_t uri_bytes_max = 2048;
+    return uri.starts_with("ui://") && uri.size() <= uri_bytes_max;
+}
 
 std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
     if (!session::check_protocol_object(result)) {

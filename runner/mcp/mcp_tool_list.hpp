@@ -22,6 +22,8 @@ struct mcp_tool {
     /// readOnlyHint, destructiveHint).
     bool destructive = true;
     std::size_t bytes = 0; ///< Size of the texts and of the schema as text.
+    /// The `ui://` resource that shows its results (MCP Apps); empty if it has none.
+    std::string resource_uri = {};
 };
 
 /// One page of an answer to tools/list.
@@ -34,6 +36,9 @@ struct mcp_tool_page {
 
 /// Nullopt if `result` is no answer to tools/list.
 [[nodiscard]] std::optional<mcp_tool_page> read_mcp_tool_page(boost::json::object result);
+
+/// True for a `ui://` URI of at most 2 KB.
+[[nodiscard]] bool is_mcp_app_uri(std::string_view uri) noexcept;
 
 /// The name under which a server's tool is registered and shown to clients: `mcp__SERVER__TOOL`,
 /// with sound_text() of the tool's name. tool_names adapts it for model servers.

@@ -59,7 +59,14 @@ result<void> check_document(const argument_schema& schema, const json::value& do
     json::object fitted = *members;
     check_budget budget;
     if (const auto violation = schema.fit(fitted, budget)) {
-        return failure{errc::invalid_input, violation->told, {}};
+        // What is told of arguments begins with a sentence about them.
+        const std::size_t places = violation->told.find("At ");
+        return failure{
+            errc::invalid_input,
+            "it would not fit its schema. " +
+                violation->told.substr(places == std::string::npos ? 0 : places),
+            {}
+        };
     }
     if (fitted != *members) {
         return failure{errc::invalid_input, "a member is null where null is not allowed", {}};

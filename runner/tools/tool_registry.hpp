@@ -3,6 +3,7 @@
 #include "runner/base/model_provider.hpp"
 #include "runner/tools/argument_schema.hpp"
 #include "runner/tools/run_context.hpp"
+#include "runner/tools/tool_effects.hpp"
 #include "session/base/log.hpp"
 #include "session/base/mutex.hpp"
 #include "session/conversation/message.hpp"
@@ -55,6 +56,8 @@ struct tool_outcome {
     std::string log_detail = {};
     /// Shown to clients instead of `content`, which is the model's; nullopt shows `content`.
     std::optional<session::content> shown = {};
+    /// Carried out before the result is shown; may be null.
+    std::shared_ptr<const tool_effects> effects = {};
 };
 
 /// Thrown by a tool to give the model an error: its text becomes the result.

@@ -3,6 +3,7 @@
 #include "runner/base/timeout.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/http/http_url.hpp"
+#include "runner/tools/webhook_answer.hpp"
 #include "session/base/ascii.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -239,7 +240,7 @@ asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& 
     }
     text = to_utf8(text);
     text.resize(utf8_head(text, kept).size());
-    co_return attempt{{tool_outcome::kind::result, std::move(text)}};
+    co_return attempt{read_webhook_answer(std::move(text))};
 }
 
 asio::awaitable<tool_outcome>

@@ -33,7 +33,9 @@ struct webhook_settings {
     memory_budget* budget = nullptr; ///< Counts the answer while it is read; may be null.
 };
 
-/// A tool at a URL. Its result is the answer's body. Any status but 2xx, a timeout or a lost
+/// A tool at a URL. Its result is the answer's body. If that is a JSON object with effects
+/// (effects_member) in `_meta`, the result is its member `result` or, without one, the rest of the
+/// object. Any status but 2xx, a timeout or a lost
 /// connection gives an error result that names the problem but not the URL. If no connection can be
 /// made, the tool is `unavailable`.
 ///

@@ -56,7 +56,10 @@ public:
             }
             return;
         }
-        if (stored.role != role::tool) {
+        if (stored.role == role::activity && replaces_activity(stored)) {
+            return;
+        }
+        if (stored.role != role::tool && stored.role != role::activity) {
             add_missing();
         }
         if (stored.role != role::reasoning && stored.role != role::activity) {
@@ -79,6 +82,27 @@ public:
     }
 
 private:
+    // A later version of an activity is stored as another message with its id. It is shown in the
+    // place of the first one, as clients do.
+    bool replaces_activity(const message& stored) {
+        const auto [known, is_new] = activities_.emplace(stored.id, out_.size() + missing_.size());
+        if (is_new) {
+            add_missing();
+            return false;
+        }
+        message& shown = out_[known->second];
+        shown.activity_type = stored.activity_type;
+        shown.activity = stored.activity;
+        if (stored.metadata && shown.metadata) {
+            for (const auto& member : *stored.metadata) {
+                (*shown.metadata)[member.key()] = member.value();
+            }
+        } else if (stored.metadata) {
+            shown.metadata = stored.metadata;
+        }
+        return true;
+    }
+
     void add_missing() {
         std::ranges::move(missing_, std::back_inserter(out_));
         missing_.clear();
@@ -87,6 +111,7 @@ private:
     const call_statuses statuses_;
     id_set answered_;
     std::vector<message> out_;
+    view_map<std::size_t> activities_;       // Their indices in out_.
     std::vector<message> missing_;           // Results missing for the last message with calls.
     std::optional<std::size_t> last_spoken_; // Index in out_.
 };

@@ -55,7 +55,7 @@ json::value user(std::string_view id, json::value content) {
 }
 
 /// The data lines of an event stream.
-std::vector<std::string> events_of(const std::string& body) {
+std::vector<std::string> data_lines_of(const std::string& body) {
     constexpr std::string_view begin = "data: ";
     std::vector<std::string> events;
     for (std::size_t at = body.find(begin); at != std::string::npos; at = body.find(begin, at)) {
@@ -101,7 +101,7 @@ protected:
         ));
         json::array messages;
         EXPECT_EQ(reply.status, 200) << reply.body.substr(0, 300);
-        for (const std::string& event : events_of(reply.body)) {
+        for (const std::string& event : data_lines_of(reply.body)) {
             EXPECT_LT(event.size(), 8'000'000U);
             if (event.find("MESSAGES_SNAPSHOT") < 40) {
                 messages = json::parse(event).at("messages").as_array();

@@ -44,8 +44,8 @@ std::vector<std::string> states_in(std::string_view stream) {
     for (const std::string& each : events_in(stream)) {
         json::object event = json::parse(each).as_object();
         if (event.at("type").as_string().starts_with("STATE_")) {
-            event.erase("timestamp");
-            event.erase("type");
+            event.stable_erase("timestamp");
+            event.stable_erase("type");
             states.push_back(json::serialize(event));
         }
     }
@@ -103,6 +103,20 @@ TEST_F(State, IsShownAtTheStartOfARunWhereThereIsOne) {
     EXPECT_THAT(
         states_in(run("r3", R"(,"state":{})").body), ElementsAre(R"({"snapshot":{"a":1}})")
     );
+}
+
+TEST_F(State, ARequestThatAnswersACallMayBringIt) {
+    answer = call_tool("paint");
+    start();
+    run("r1", R"(,"state":{"a":1},"tools":[{"name":"paint","description":""}])");
+
+    const raw_reply answered = ask(post(
+        "/agui", R"({"threadId":"t","runId":"r2","state":{"a":2},)"
+                 R"("messages":[{"role":"tool","toolCallId":"c1","content":"done"}]})"
+    ));
+
+    EXPECT_THAT(states_in(answered.body), ElementsAre(R"({"snapshot":{"a":2}})"));
+    EXPECT_EQ(state(), R"({"state":{"a":2}})");
 }
 
 TEST_F(State, AToolChangesItByPatchesAndClientsGetDeltas) {

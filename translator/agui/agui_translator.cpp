@@ -123,6 +123,7 @@ void agui_translator::finish(const runner::run_end& end) {
         return;
     }
     close_all();
+    close_steps();
     const std::string usage = usage_json(end.usage, settings_.usage);
     switch (runner::class_of(end.reason)) {
     case runner::stop_class::success:
@@ -144,6 +145,7 @@ void agui_translator::fail(std::string_view code, std::string_view message) {
         return;
     }
     close_all();
+    close_steps();
     begin(writer_, "RUN_ERROR");
     writer_.member("message", message);
     writer_.member("code", code);
@@ -344,6 +346,57 @@ void agui_translator::on(const runner::state_shown& event) {
     send();
 }
 
+void agui_translator::on(const runner::activity_shown& event) {
+    const session::message& activity = *event.activity;
+    begin(writer_, "ACTIVITY_SNAPSHOT");
+    writer_.member("messageId", std::string_view(activity.id));
+    writer_.member("activityType", std::string_view(activity.activity_type));
+    writer_.member("content", boost::json::value(activity.activity));
+    if (!event.replace) {
+        writer_.raw_member("replace", "false");
+    }
+    if (activity.metadata) {
+        writer_.member("metadata", boost::json::value(*activity.metadata));
+    }
+    send();
+}
+
+void agui_translator::on(const runner::activity_patched& event) {
+    begin(writer_, "ACTIVITY_DELTA");
+    writer_.member("messageId", event.message_id);
+    writer_.member("activityType", event.activity_type);
+    writer_.raw_member("patch", event.patch);
+    send();
+}
+
+void agui_translator::on(const runner::step_started& event) {
+    if (std::ranges::find(open_steps_, event.name) == open_steps_.end()) {
+        open_steps_.emplace_back(event.name);
+        begin(writer_, "STEP_STARTED");
+        writer_.member("stepName", event.name);
+        send();
+    }
+}
+
+void agui_translator::on(const runner::step_finished& event) {
+    if (std::erase(open_steps_, event.name) > 0) {
+        begin(writer_, "STEP_FINISHED");
+        writer_.member("stepName", event.name);
+        send();
+    }
+}
+
+void agui_translator::on(const runner::custom_sent& event) { send_custom(event.name, event.value); }
+
+void agui_translator::on(const runner::raw_sent& event) {
+    begin(writer_, "RAW");
+    writer_.raw_member("event", event.event);
+    if (!event.source.empty()) {
+        writer_.member("source", event.source);
+    }
+    send();
+}
+
 // ---- Opening and closing -----------------------------------------------------------------------
 
 void agui_translator::open_text(std::string_view message_id) {
@@ -404,6 +457,14 @@ void agui_translator::close_all() {
     }
     open_calls_.clear();
     close_reasoning();
+}
+
+// The last one first, as if they were nested.
+void agui_translator::close_steps() {
+    while (!open_steps_.empty()) {
+        const std::string last = open_steps_.back();
+        on(runner::step_finished{last});
+    }
 }
 
 bool agui_translator::is_open(std::string_view call_id) const {

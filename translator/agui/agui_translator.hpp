@@ -64,8 +64,9 @@ struct run_opening {
 /// call_ended, turn_ended and a result, but not by text, reasoning or another call. Reasoning:
 /// REASONING_START, REASONING_MESSAGE_START (role "reasoning"), …, both ends, before a text or a
 /// call begins. Segment of a reply: CUSTOM `agui-gateway.chat.segment` {"messageId","segment"};
-/// closes nothing. State: STATE_SNAPSHOT or, with a patch, STATE_DELTA; closes nothing. Writes no
-/// empty deltas, and no nulls except in passed-on values.
+/// closes nothing. State: STATE_SNAPSHOT or, with a patch, STATE_DELTA; closes nothing.
+/// Activities, CUSTOM and RAW of the application, and steps, which the terminal ends: close
+/// nothing. Writes no empty deltas, and no nulls except in passed-on values.
 ///
 /// Server calls, for which AG-UI defines only the result: CUSTOM `agui-gateway.tool.started`
 /// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `agui-gateway.tool.failed`
@@ -126,6 +127,12 @@ private:
     void on(const runner::messages_snapshot& event);
     void on(const runner::reply_segment& event);
     void on(const runner::state_shown& event);
+    void on(const runner::activity_shown& event);
+    void on(const runner::activity_patched& event);
+    void on(const runner::step_started& event);
+    void on(const runner::step_finished& event);
+    void on(const runner::custom_sent& event);
+    void on(const runner::raw_sent& event);
 
     void set_started(const run_opening& opening);
     void open_text(std::string_view message_id);
@@ -134,6 +141,7 @@ private:
     void close_reasoning();
     void close_call(std::string_view call_id);
     void close_all();
+    void close_steps();
     [[nodiscard]] bool is_open(std::string_view call_id) const;
 
     void begin(event_writer& writer, std::string_view type);
@@ -163,6 +171,7 @@ private:
     std::string open_text_;      ///< The messageId. Empty if no text is open.
     std::string open_reasoning_; ///< The same for reasoning.
     std::vector<std::string> open_calls_;
+    std::vector<std::string> open_steps_;
     bool started_ = false;
     bool finished_ = false;
 };

@@ -18,6 +18,7 @@ constexpr bracket_kind kinds[] = {
     {"TOOL_CALL_START", "TOOL_CALL_END", "toolCallId"},
     {"REASONING_START", "REASONING_END", "messageId"},
     {"REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "messageId"},
+    {"STEP_STARTED", "STEP_FINISHED", "stepName"},
 };
 
 } // namespace

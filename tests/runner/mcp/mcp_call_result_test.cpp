@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace agui::runner {
 namespace {
+
+namespace json = boost::json;
 
 /// Returns "result: …" or "error: …".
 std::string say(const tool_outcome& outcome) {
@@ -140,6 +144,38 @@ TEST(McpCallResult, AnErrorOfTheServerIsPassedOn) {
     );
     EXPECT_EQ(say(outcome), "error: Unknown tool: x");
     EXPECT_EQ(outcome.log_detail, "error: JSON-RPC error -32602");
+}
+
+json::object app_of(std::string_view text, std::string resource_uri) {
+    const json::object result = json::parse(text).as_object();
+    tool_outcome outcome = read_mcp_call_result(result);
+    add_mcp_app(outcome, result, {"files", std::move(resource_uri), {{"a", 1}}});
+    if (!outcome.effects || outcome.effects->activities.empty()) {
+        return {};
+    }
+    EXPECT_EQ(outcome.effects->activities.front().type, "mcp-apps");
+    return outcome.effects->activities.front().content;
+}
+
+TEST(McpCallResult, OfAToolWithAnAppIsAnActivity) {
+    const json::object app = app_of(
+        R"({"content":[{"type":"text","text":"t"}],"_meta":{"x":1,"org.agui-gateway/effects":{"state":1}}})",
+        "ui://page"
+    );
+    EXPECT_EQ(app.at("resourceUri"), "ui://page");
+    EXPECT_EQ(app.at("serverId"), "files");
+    EXPECT_EQ(app.at("toolInput"), json::parse(R"({"a":1})"));
+    EXPECT_EQ(
+        app.at("result"), json::parse(R"({"content":[{"type":"text","text":"t"}],"_meta":{"x":1}})")
+    );
+}
+
+TEST(McpCallResult, WithAnEmbeddedPageIsAnActivityAndNoTextForTheModel) {
+    constexpr std::string_view result =
+        R"({"content":[{"type":"resource","resource":{"uri":"ui://p","text":"<html>"}}]})";
+    EXPECT_EQ(app_of(result, "").at("resourceUri"), "ui://p");
+    EXPECT_EQ(read(result), "result: [resource ui://p: shown to the user]");
+    EXPECT_TRUE(app_of(R"({"content":[{"type":"text","text":"ui://p"}]})", "").empty());
 }
 
 } // namespace

@@ -297,5 +297,47 @@ TEST(MissingResults, AreAlwaysTheSame) {
     EXPECT_FALSE(is_missing_result(answer("c1", std::string(interrupted))));
 }
 
+message activity_of(std::string id, int found, boost::json::object metadata = {}) {
+    message made;
+    made.id = std::move(id);
+    made.role = role::activity;
+    made.activity_type = "search";
+    made.activity = {{"found", found}};
+    if (!metadata.empty()) {
+        made.metadata = std::move(metadata);
+    }
+    return made;
+}
+
+TEST(ShownMessages, TheLastVersionOfAnActivityStandsInTheFirstPlace) {
+    thread_builder built;
+    built.user("u1", "Hi")
+        .add(activity_of("a", 0, {{"x", 1}, {"y", 1}}))
+        .assistant("m1", "Hello")
+        .add(activity_of("b", 7))
+        .add(activity_of("a", 3, {{"y", 2}}));
+
+    const std::vector<message> shown = shown_messages(built.build(), tip_of(built.build()));
+
+    ASSERT_EQ(shown.size(), 4U);
+    EXPECT_EQ(shown[1].id, "a");
+    EXPECT_EQ(shown[1].activity, (boost::json::object{{"found", 3}}));
+    EXPECT_EQ(shown[1].metadata, (boost::json::object{{"x", 1}, {"y", 2}}));
+    EXPECT_EQ(shown[3].activity, (boost::json::object{{"found", 7}}));
+}
+
+TEST(ShownMessages, AnActivityStandsAfterTheErrorOfADeadCall) {
+    thread_builder built;
+    built.user("u1", "Hi")
+        .assistant("m1", "", {call("c1", "paint")}, call_status::dead)
+        .add(activity_of("a", 1));
+
+    const std::vector<message> shown = shown_messages(built.build(), tip_of(built.build()));
+
+    ASSERT_EQ(shown.size(), 4U);
+    EXPECT_EQ(shown[2].role, role::tool);
+    EXPECT_EQ(shown[3].id, "a");
+}
+
 } // namespace
 } // namespace agui::session

@@ -38,6 +38,14 @@ TEST(OpenBrackets, AreThoseWithoutAnEndOutermostFirst) {
         }),
         ElementsAre("REASONING_END messageId=r", "REASONING_MESSAGE_END messageId=r")
     );
+    EXPECT_THAT(
+        open_after({
+            R"({"type":"STEP_STARTED","stepName":"a"})",
+            R"({"type":"STEP_STARTED","stepName":"b"})",
+            R"({"type":"STEP_FINISHED","stepName":"a"})",
+        }),
+        ElementsAre("STEP_FINISHED stepName=b")
+    );
 }
 
 TEST(OpenBrackets, AnEndIsOfItsOwnKindAndId) {

@@ -1,0 +1,138 @@
+#include "runner/loop/loop_context.hpp"
+
+#include "session/base/finite_json.hpp"
+#include "session/base/json_patch.hpp"
+#include "session/base/json_pointer.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+
+namespace agui::runner {
+
+namespace json = boost::json;
+
+namespace {
+
+failure refused_activity(std::string_view what) {
+    return {errc::invalid_input, "the activity " + std::string(what), "activity"};
+}
+
+} // namespace
+
+loop_context::kept* loop_context::find(std::string_view id) noexcept {
+    const auto found =
+        std::ranges::find_if(activities_, [id](const kept& each) { return each.message.id == id; });
+    return found == activities_.end() ? nullptr : &*found;
+}
+
+bool loop_context::has_room(const kept* known, const json::object& content) const noexcept {
+    const std::size_t size = json_size(content, activity_bytes_max);
+    const std::size_t before = known == nullptr ? 0 : known->bytes;
+    return size <= activity_bytes_max && bytes_ - before + size <= all_activities_bytes_max;
+}
+
+void loop_context::show(kept& shown, bool replace) {
+    shown.is_stored = false;
+    has_unstored_ = true;
+    emit(activity_shown{&shown.message, replace});
+}
+
+void loop_context::set_content(kept& shown, json::object content) {
+    bytes_ -= shown.bytes;
+    shown.bytes = json_size(content, activity_bytes_max);
+    bytes_ += shown.bytes;
+    shown.message.activity = std::move(content);
+}
+
+result<std::string> loop_context::show_activity(activity shown) {
+    if (sink_ == nullptr) {
+        return run_is_over();
+    }
+    if (shown.type.empty()) {
+        return refused_activity("has no type");
+    }
+    kept* known = shown.id.empty() ? nullptr : find(shown.id);
+    if (!session::is_finite(shown.content) || !session::is_finite(shown.metadata) ||
+        !has_room(known, shown.content) || !has_room(nullptr, shown.metadata)) {
+        return refused_activity("is too large");
+    }
+    if (known != nullptr && !shown.replace) {
+        return known->message.id; // Clients would ignore it, too.
+    }
+    if (known == nullptr) {
+        if (activities_.size() == activities_max) {
+            return refused_activity("is one too many for this run");
+        }
+        known = &activities_.emplace_back();
+        known->message.id = shown.id.empty() ? ids_->next("act") : std::move(shown.id);
+        known->message.role = session::role::activity;
+    }
+    known->message.activity_type = std::move(shown.type);
+    set_content(*known, std::move(shown.content));
+    if (!shown.metadata.empty()) {
+        known->message.metadata = std::move(shown.metadata);
+    }
+    show(*known, shown.replace);
+    return known->message.id;
+}
+
+result<void> loop_context::patch_activity(std::string_view id, const json::value& patch) {
+    if (sink_ == nullptr) {
+        return run_is_over();
+    }
+    kept* const known = find(id);
+    if (known == nullptr) {
+        return failure{errc::not_found, "this run has shown no such activity", {}};
+    }
+    const json::value before = known->message.activity;
+    json::value after = before;
+    const result<void> applied = apply_patch(after, patch);
+    if (!applied) {
+        return applied.error();
+    }
+    if (!after.is_object()) {
+        return refused_activity("must stay an object");
+    }
+    if (!session::is_finite(after) || !has_room(known, after.get_object())) {
+        return refused_activity("is too large");
+    }
+    set_content(*known, std::move(after.get_object()));
+    const auto change = diff_json(before, known->message.activity);
+    if (!change) {
+        show(*known, true);
+    } else if (!change->empty()) {
+        known->is_stored = false;
+        has_unstored_ = true;
+        const std::string text = json::serialize(*change);
+        emit(activity_patched{known->message.id, known->message.activity_type, text});
+    }
+    return {};
+}
+
+void loop_context::send_custom(std::string_view name, const json::value& value) {
+    // The server's own events, such as run.stopped, must not be forged.
+    const bool is_own = name.starts_with("agui-gateway.");
+    if (!name.empty() && !is_own && session::is_finite(value)) {
+        emit(custom_sent{name, json::serialize(value)});
+    }
+}
+
+void loop_context::send_raw(const json::value& event, std::string_view source) {
+    if (session::is_finite(event)) {
+        emit(raw_sent{json::serialize(event), source});
+    }
+}
+
+std::vector<session::message> loop_context::take_unstored() {
+    std::vector<session::message> taken;
+    has_unstored_ = false;
+    for (kept& each : activities_) {
+        if (!std::exchange(each.is_stored, true)) {
+            taken.push_back(each.message);
+        }
+    }
+    return taken;
+}
+
+} // namespace agui::runner
