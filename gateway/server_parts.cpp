@@ -217,6 +217,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.client_history = agent.client_history;
     entry.context = agent.context;
     entry.state = agent.state;
+    entry.predictions = agent.predictions;
     if (agent.state_tool) {
         auto tool = runner::make_state_tool(agent.state_schema);
         if (!tool) { // load_config() has checked it; a program may have changed it.

@@ -11,7 +11,7 @@ namespace {
 
 live_run::settings settings_of(
     run_core& core, const requested_run& what, const conversation_key& conversation,
-    std::string_view protocol
+    std::string_view protocol, const std::vector<predicted_member>& predictions
 ) {
     live_run::settings options;
     options.on_disconnect = what.on_disconnect.value_or(core.settings.on_disconnect);
@@ -23,6 +23,7 @@ live_run::settings settings_of(
     options.observer = core.services.observer;
     options.max_thread_bytes = core.settings.max_thread_bytes;
     options.heavy = core.services.heavy;
+    options.predictions = predictions;
     return options;
 }
 
@@ -35,8 +36,9 @@ std::shared_ptr<live_run> launch_run(
 ) {
     run_core& core = *request.core;
     const process_services& services = core.services;
-    live_run::settings options =
-        settings_of(core, request.what, request.conversation, record.protocol);
+    live_run::settings options = settings_of(
+        core, request.what, request.conversation, record.protocol, request.agent->predictions
+    );
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.conversation), services.time, services.log,
         std::move(log), request.conversation, request.held, std::move(record),

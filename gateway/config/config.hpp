@@ -2,6 +2,7 @@
 
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
+#include "gateway/run/state_prediction.hpp"
 #include "runner/anthropic/anthropic_chat.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/base/model_circuit.hpp"
@@ -250,7 +251,8 @@ struct agent_config {
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
-    bool state_tool = false;  ///< The model may change the state (runner::make_state_tool).
+    bool state_tool = false; ///< The model may change the state (runner::make_state_tool).
+    std::vector<predicted_member> predictions; ///< `predict_state`
     std::string state_schema; ///< Text of a JSON Schema for state_tool; empty allows all.
     /// nullopt (`auto`): `append` if one of the models binds_tools(), else `exact`.
     std::optional<gateway::tool_list> tool_list;

@@ -98,6 +98,18 @@ void describe_place(config_table& table, std::string_view key, context_place& pl
     );
 }
 
+void describe_prediction(config_table& table, predicted_member& member) {
+    const auto describe = [&table](std::string_view key, std::string& value) {
+        table.value(key, value);
+        if (value.empty()) {
+            table.problem(key, "is required");
+        }
+    };
+    describe("tool", member.tool);
+    describe("argument", member.argument);
+    describe("state_key", member.state_key);
+}
+
 void describe_state_tool(config_table& table, agent_config& agent) {
     constexpr std::size_t longest = 65'536; // Told to the model with each request of the agent.
     table.value("state_tool", agent.state_tool);
@@ -181,6 +193,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     describe_place(table, "context", agent.context);
     describe_place(table, "state", agent.state);
     describe_state_tool(table, agent);
+    table.tables("predict_state", agent.predictions, describe_prediction);
     table.choice(
         "tool_list", agent.tool_list,
         {{"auto", std::optional<tool_list>()},

@@ -197,6 +197,11 @@ void live_run::start(
         translator_.earlier_result(result);
     }
     state_.begin(request.thread->state);
+    if (!settings_.predictions.empty()) {
+        const std::string told = prediction_text(settings_.predictions);
+        translator_.translate(runner::custom_sent{"PredictState", told});
+        prediction_ = std::make_unique<state_prediction>(std::move(settings_.predictions));
+    }
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_, std::move(memory)),
         [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
@@ -292,8 +297,21 @@ void live_run::emit(const runner::runner_event& event) {
     pass_failpoint(moment_of(event));
     check_failpoint("run.event");
     translator_.translate(event);
+    if (prediction_) {
+        predict(event);
+    }
     if (log_->outgrown(settings_.max_bytes) && !std::exchange(too_long_, true)) {
         stop(stop_reason::token_limit);
+    }
+}
+
+// The result of a call ends its prediction: its tool has changed the state, or never will.
+void live_run::predict(const runner::runner_event& event) {
+    for (const state_prediction::change& each : prediction_->on(event)) {
+        state_.predict(each.key, each.value);
+    }
+    if (std::holds_alternative<runner::call_result>(event)) {
+        state_.refresh(shared_from_this());
     }
 }
 
@@ -353,7 +371,7 @@ boost::asio::awaitable<result<void>> live_run::change_state(session::state_chang
 boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
     check_failpoint("run.finish");
     mailbox_.close();
-    co_await state_.close();
+    co_await state_.close(shared_from_this());
     timeout_.cancel();
     elsewhere_timer_.cancel();
     detached_timer_.cancel();

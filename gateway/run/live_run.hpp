@@ -7,6 +7,7 @@
 #include "gateway/run/disconnect_policy.hpp"
 #include "gateway/run/run_mailbox.hpp"
 #include "gateway/run/run_state.hpp"
+#include "gateway/run/state_prediction.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/store/store.hpp"
 #include "translator/agui/agui_translator.hpp"
@@ -48,6 +49,7 @@ public:
         const run_observer* observer = nullptr;      ///< Must outlive the run; may be null.
         std::uint64_t max_thread_bytes = UINT64_MAX; ///< For state_writing.
         heavy_work* heavy = nullptr;                 ///< The same; must outlive the run.
+        std::vector<predicted_member> predictions{};
     };
 
     /// Makes the log for a run that is about to begin. `memory` (may be null) counts its events.
@@ -149,6 +151,7 @@ public:
     finish(session::changes change, runner::run_end end) override;
 
 private:
+    void predict(const runner::runner_event& event);
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
     [[nodiscard]] bool is_awaited() const;
@@ -174,6 +177,7 @@ private:
     std::unique_ptr<observed_sink> observed_; ///< Null without an observer.
     translator::agui_translator translator_;
     run_state state_;
+    std::unique_ptr<state_prediction> prediction_; ///< Null if nothing is predicted.
     runner::stop_source stop_;
     run_mailbox mailbox_;
     boost::asio::steady_timer timeout_;

@@ -2,6 +2,7 @@
 
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
+#include "gateway/run/state_prediction.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/prompt/prompt_template.hpp"
@@ -36,6 +37,7 @@ struct agent_entry {
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     context_place state = context_place::off;
+    std::vector<predicted_member> predictions;
     bool titles = true;         ///< `title = "first_message"`: new threads get a title.
     bool checks_prefix = false; ///< `prefix_check = "log"`, with history on the server.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.

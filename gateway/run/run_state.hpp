@@ -8,10 +8,13 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
 
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 namespace agui::gateway {
 
@@ -35,18 +38,28 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<void>>
     change(std::shared_ptr<void> owner, session::state_change change);
 
+    /// Shows readers a member of the document that is not stored. What is stored replaces it with
+    /// the next change, with refresh(), or with close(). A document that is no object stays as it
+    /// is.
+    void predict(std::string_view key, const boost::json::value& value);
+    /// Shows what is stored if readers were shown a prediction. `owner` is as for change().
+    void refresh(std::shared_ptr<void> owner);
+
     /// Refuses further changes and waits for those under way, so that the end of the run comes
     /// after them.
-    [[nodiscard]] boost::asio::awaitable<void> close();
+    [[nodiscard]] boost::asio::awaitable<void> close(std::shared_ptr<void> owner);
 
 private:
     struct job {
-        session::state_change change;
+        std::optional<session::state_change> change; ///< nullopt for refresh().
         result<void> outcome{};
         completion_event over{};
     };
 
     void add(const std::shared_ptr<void>& owner, std::shared_ptr<job> added);
+    void start_work(const std::shared_ptr<void>& owner);
+    void show(const json_text& state, std::string_view patch);
+    [[nodiscard]] boost::asio::awaitable<result<void>> show_stored();
     [[nodiscard]] boost::asio::awaitable<void> work(std::shared_ptr<void> owner);
     [[nodiscard]] boost::asio::awaitable<result<void>> carry_out(session::state_change change);
 
@@ -59,7 +72,9 @@ private:
     bool closed_ = false;
     /// Readers hold the document that is stored. Otherwise the next change shows all of it.
     bool is_shown_ = false;
-    completion_event idle_; ///< Set when the last change after close() is over.
+    bool is_object_ = true;     ///< The document that readers hold, or none, can have members.
+    bool is_predicted_ = false; ///< Readers hold members that are not stored.
+    completion_event idle_;     ///< Set when the last change after close() is over.
 };
 
 } // namespace agui::gateway

@@ -352,6 +352,83 @@ TEST_F(StateTool, BelongsToTheServerAndToItsAgentAlone) {
     EXPECT_THAT(requests[1], ::testing::Not(HasSubstr("update_state")));
 }
 
+class PredictedState : public State {
+protected:
+    PredictedState() {
+        settings.agents.at(0).predictions = {
+            {.tool = "change", .argument = "text", .state_key = "document"}
+        };
+    }
+
+    // The model writes the argument in pieces.
+    void write(const std::vector<std::string>& pieces) {
+        std::string frames = call_frame("c0", "change", pieces.front());
+        for (std::size_t i = 1; i < pieces.size(); ++i) {
+            frames += model_frame(json::serialize(json::object{
+                {"choices",
+                 {{{"index", 0},
+                   {"delta",
+                    {{"tool_calls", {{{"index", 0}, {"function", {{"arguments", pieces[i]}}}}}}}}}}}
+            }));
+        }
+        answer.body = frames + end_frames("tool_calls");
+    }
+};
+
+TEST_F(PredictedState, GrowsWithTheArgumentAndIsReplacedByWhatIsStored) {
+    add_tool([](runner::tool_invocation call) -> boost::asio::awaitable<runner::tool_outcome> {
+        const std::string text(call.arguments.at("text").as_string());
+        (void)co_await call.run->replace_state({{"document", text + "!"}, {"kept", true}});
+        co_return runner::tool_outcome{};
+    });
+    write({R"({"text":"Once upon )", "a time there was once", R"( a state."})"});
+    start();
+
+    const std::string body = run("r1", R"(,"state":{"kept":true})").body;
+
+    EXPECT_THAT(
+        body,
+        HasSubstr(
+            R"("name":"PredictState","value":[{"state_key":"document","tool":"change","tool_argument":"text"}])"
+        )
+    );
+    const std::string path = R"({"delta":[{"op":"add","path":"/document","value":)";
+    EXPECT_THAT(
+        states_in(body),
+        ElementsAre(
+            R"({"snapshot":{"kept":true}})", path + R"("Once upon "}]})",
+            path + R"("Once upon a time there was once"}]})",
+            path + R"("Once upon a time there was once a state."}]})",
+            R"({"snapshot":{"document":"Once upon a time there was once a state.!","kept":true}})"
+        )
+    );
+}
+
+TEST_F(PredictedState, IsTakenBackIfTheToolChangesNothing) {
+    add_tool([](runner::tool_invocation) -> boost::asio::awaitable<runner::tool_outcome> {
+        co_return runner::tool_outcome{};
+    });
+    write({R"({"text":"a longer text"})"});
+    start();
+
+    EXPECT_THAT(
+        states_in(run("r1").body),
+        ElementsAre(R"({"snapshot":{"document":"a longer text"}})", R"({"snapshot":{}})")
+    );
+    EXPECT_EQ(state(), R"({"state":null})");
+}
+
+TEST_F(PredictedState, IsTakenBackAtAHandOff) {
+    write({R"({"text":"a longer text"})"});
+    start();
+    const std::string body =
+        run("r1", R"(,"state":{"a":1},"tools":[{"name":"change","description":""}])").body;
+
+    const std::vector<std::string> states = states_in(body);
+    EXPECT_EQ(states.size(), 3U);
+    EXPECT_EQ(states.back(), R"({"snapshot":{"a":1}})");
+}
+
 TEST_P(TwoGateways, ReadersOfARunAreToldOfAChangeThroughEither) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
