@@ -109,6 +109,10 @@ canned_tool read_canned_tool(json_reader& in) {
     } else {
         read.outcome = {kind::result, in.text("result")};
     }
+    if (const json::value* const effects = in.find("effects")) {
+        read.outcome.effects =
+            runner::read_tool_effects({{"_meta", {{runner::effects_member, *effects}}}});
+    }
     in.done();
     return read;
 }
