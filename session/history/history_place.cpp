@@ -208,7 +208,7 @@ private:
         out_.base = out_.tip;
         if (!out_.new_users.empty()) {
             out_.base = base_of_new_message();
-        } else if (out_.last_known && ends_in_known_user() && !waits_for_approval()) {
+        } else if (out_.last_known && ends_in_known_user() && !is_about_approvals()) {
             out_.regenerate = true;
             // Where only notes follow, a failed run is tried again: no branch of its own.
             const bool is_last = *anchor_ + 1 == end_without_notes(thread_, out_.path);
@@ -217,11 +217,12 @@ private:
     }
 
     // A request without new messages does not leave the branch then: a client that has forgotten
-    // the approval would abandon it unintentionally.
-    [[nodiscard]] bool waits_for_approval() const {
+    // the approval would abandon it unintentionally, and one that answers it (again) does not ask
+    // for another turn.
+    [[nodiscard]] bool is_about_approvals() const {
         return std::ranges::any_of(thread_.calls, [this](const call_record& call) {
-            return call.status == call_status::asked &&
-                   std::ranges::binary_search(out_.path, call.made_in);
+            const bool is_meant = call.status == call_status::asked || approvals_.contains(call.id);
+            return is_meant && std::ranges::binary_search(out_.path, call.made_in);
         });
     }
 

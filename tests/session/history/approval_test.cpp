@@ -379,6 +379,11 @@ TEST(Approval, RepeatedChangesNothingButAnotherAnswerIsRefused) {
     EXPECT_NE(again.plan.next, next_step::refuse);
     EXPECT_FALSE(changes_conversation(again.plan.change));
     EXPECT_TRUE(again.plan.warnings.empty());
+    // A client that lacks the end of the conversation does not ask for another turn.
+    const planned behind =
+        plan(made.thread, resume({answers(thread, weather("c1"), same)}, {user("u1", "One")}));
+    EXPECT_FALSE(changes_conversation(behind.plan.change));
+    EXPECT_EQ(behind.thread.branches.size(), 1U);
     for (const approval_answer& other :
          {answers(thread, weather("c1"), yes), answers(thread, weather("c1"), no),
           cancels(thread, weather("c1"))}) {
