@@ -199,6 +199,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
         entry.settings.instructions = entry.prompt.render({});
     }
     entry.settings.tool_patterns = agent.tools;
+    entry.settings.approval = agent.approval;
     entry.settings.max_rounds = agent.max_rounds;
     entry.settings.max_parallel_tools = agent.max_parallel_tools;
     entry.settings.limits = agent.limits;
@@ -410,7 +411,7 @@ const runner::tool_registry& add_webhooks(
                 "tools.webhook " + tool.definition.name + ": " + function.error().detail
             );
         }
-        registry.add(tool.definition, std::move(*function));
+        registry.add(tool.definition, std::move(*function), {.approval = tool.approval});
     }
     return registry;
 }
@@ -424,6 +425,7 @@ make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy) {
         made.client.client_version = AGUI_VERSION;
         made.client.call_timeout = server.timeout;
         made.client.heavy = &heavy;
+        made.approval = server.approval;
         if (server.url.empty()) {
             made.client.connect_timeout = process_start;
             runner::mcp_stdio_settings settings = make_process(server);

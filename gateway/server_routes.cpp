@@ -105,7 +105,9 @@ std::vector<route> server::impl::make_routes() {
         *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
     table.push_back(make_state_route(runs, parser));
-    for (route& one : make_thread_routes(*store, system_clock(), depth, heavy)) {
+    for (route& one : make_thread_routes(
+             *store, system_clock(), depth, heavy, settings.session.history.approval_life
+         )) {
         one.large_reply = one.method == "GET" &&
                           (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||
                            one.pattern.ends_with("/state"));

@@ -32,9 +32,6 @@ void warn_of_ignored_parts(
     for (const std::string& name : input.unknown_members) {
         warn("an unknown member of a request was ignored", name);
     }
-    for (const translator::resume_entry& entry : input.resume) {
-        warn("a resume entry names no interrupt of this server", entry.interrupt_id);
-    }
     if (input.forwarded.model && !can_use_model(agent, *input.forwarded.model)) {
         warn("a request named a model that requests may not choose", *input.forwarded.model);
     }

@@ -8,6 +8,7 @@
 #include "gateway/run/live_run.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/shown_messages.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -189,6 +190,33 @@ find_repeated(accepted_run::admitted& request) {
     co_return repeated_run{std::move(**known), by_key};
 }
 
+// A request that answers the interrupts of the run whose id it repeats is that run's next segment.
+bool continues_run(const accepted_run::admitted& request, const repeated_run& repeated) {
+    const session::run_record& before = repeated.run.record;
+    const bool is_segment = session::segment_of(before.run_id).number > 1;
+    const bool has_interrupts = before.end_reason == interrupted ||
+                                (is_segment && before.status == session::run_status::failed);
+    return !repeated.by_key && has_interrupts && !request.what.input.resume.empty() &&
+           before.input_digest != request.digest && before.agent_id == request.agent->settings.id;
+}
+
+// The run that the request repeats, after it was given the id of the segment that it is.
+boost::asio::awaitable<result<std::optional<repeated_run>>>
+find_segment(accepted_run::admitted& request) {
+    auto repeated = co_await find_repeated(request);
+    while (repeated && repeated->has_value() && continues_run(request, **repeated)) {
+        const session::run_segment before = session::segment_of((*repeated)->run.record.run_id);
+        const std::string id = session::segment_id(before.run_id, before.number + 1);
+        run_registry& registry = request.core->registry;
+        // In the order of the segments, so that two requests do not wait for each other.
+        request.id_lock = co_await registry.lock_key(request.conversation, "run " + id);
+        request.arrival = registry.arrive(request.conversation, id, request.what.received);
+        request.what.input.run_id = id;
+        repeated = co_await find_repeated(request);
+    }
+    co_return repeated;
+}
+
 } // namespace
 
 boost::asio::awaitable<result<accepted_run>>
@@ -229,7 +257,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     }
     request.id_lock = co_await core->registry.lock_key(request.conversation, "run " + input.run_id);
     check_failpoint("admission.turn_taken");
-    auto repeated = co_await find_repeated(request);
+    auto repeated = co_await find_segment(request);
     check_failpoint("admission.looked_up");
     if (!repeated) {
         co_return repeated.error();

@@ -190,7 +190,9 @@ private:
             policy.client_history = session::client_history::delta;
             policy.mode = session::history_mode::server;
         }
-        session::history_input given = history_of(core_.settings, is_server_tool, input);
+        now_ = services.time.now();
+        session::history_input given =
+            history_of(core_.settings, is_server_tool, services.tools, input, now_);
         std::vector<std::string> warnings;
         const auto restored = parts_.restore(given.messages, thread_, warnings);
         if (!restored) {
@@ -202,7 +204,6 @@ private:
         }
         plan_ = std::move(*plan);
         plan_.warnings.insert(plan_.warnings.end(), warnings.begin(), warnings.end());
-        now_ = services.time.now();
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
         if (policy.mode == session::history_mode::server) {
             record_prompt(plan_, thread_, *request_.agent, tool_names(), now_);
@@ -246,8 +247,13 @@ private:
 
     std::shared_ptr<live_run> launch(session::run_record record) {
         const translator::run_input& input = request_.what.input;
-        const std::vector<session::message> missing =
+        std::vector<session::message> missing =
             session::missing_results(thread_, request_.unanswered);
+        std::erase_if(missing, [this](const session::message& each) {
+            return std::ranges::any_of(plan_.refused_calls, [&each](const auto& refused) {
+                return refused.call_id == each.tool_call_id; // The run shows its result.
+            });
+        });
         runner::run_request run;
         run.key = request_.conversation.thread;
         run.run_id = input.run_id;
@@ -257,6 +263,10 @@ private:
         run.next = plan_.next;
         run.snapshot = plan_.snapshot;
         run.new_user_turn = plan_.new_user_turn;
+        run.approved = std::move(plan_.approved);
+        run.refused_calls = std::move(plan_.refused_calls);
+        run.refusal = plan_.refusal;
+        run.approval_life = core_.settings.history.approval_life;
         run.external_tools = std::move(tools_);
         run.headers = std::move(request_.what.headers);
         run.thread = std::make_shared<const session::thread_record>(std::move(thread_));

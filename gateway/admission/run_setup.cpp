@@ -3,7 +3,9 @@
 #include "gateway/admission/turn_prompt.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/loop_warnings.hpp"
+#include "runner/tools/check_budget.hpp"
 #include "session/base/text_map.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/history_ids.hpp"
 #include "session/history/history_rules.hpp"
 #include "session/history/missing_result.hpp"
@@ -48,6 +50,12 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
         plan.change.events.push_back(std::move(event));
     };
     add("run.started", {});
+    for (const session::approved_call& call : plan.approved) {
+        add("interrupt.answered", {{"toolCallId", call.call_id}, {"approved", true}});
+    }
+    for (const session::taken_answer& call : plan.refused_calls) {
+        add("interrupt.answered", {{"toolCallId", call.call_id}, {"approved", false}});
+    }
     for (const session::taken_answer& answer : plan.answers) {
         add("tool.response", {{"toolCallId", answer.call_id}, {"messageId", answer.message_id}});
     }
@@ -197,7 +205,9 @@ text_map<std::string> warnings_of_loops(
 
 // Makes the id of a message without one.
 std::string message_id(const translator::run_input& input, std::size_t index) {
-    return input.run_id + ":" + std::to_string(index);
+    const session::run_segment run = session::segment_of(input.run_id);
+    const std::string segment = run.number == 1 ? "" : "." + std::to_string(run.number);
+    return std::string(run.run_id) + segment + ":" + std::to_string(index);
 }
 
 } // namespace
@@ -261,7 +271,7 @@ result<std::vector<runner::tool_definition>> external_tools(
 
 session::history_input history_of(
     const run_settings& settings, const server_tool_check& is_server_tool,
-    const translator::run_input& input
+    const runner::tool_registry& server_tools, const translator::run_input& input, unix_ms now
 ) {
     session::history_input history;
     history.messages = input.messages;
@@ -281,12 +291,25 @@ session::history_input history_of(
         history.configured_external_tools.push_back(tool.definition.name);
     }
     history.is_server_tool = is_server_tool;
+    for (const translator::resume_entry& entry : input.resume) {
+        history.approvals.push_back({entry.interrupt_id, entry.cancelled, entry.payload});
+    }
+    history.fits_tool = [&server_tools, budget = std::make_shared<runner::check_budget>(
+                                        )](std::string_view name, boost::json::object arguments) {
+        const auto tools = server_tools.snapshot();
+        const runner::registered_tool* const tool = tools->find_tool(name);
+        return tool == nullptr || tool->schema == nullptr || !tool->schema->fit(arguments, *budget);
+    };
+    history.now = now;
     return history;
 }
 
 std::vector<session::message> messages_to_queue(
     const translator::run_input& input, const std::optional<session::thread_record>& thread
 ) {
+    if (!input.resume.empty()) {
+        return {}; // The queue would lose the answers.
+    }
     const auto is_user = [](const session::message& each) {
         return each.role == session::role::user;
     };
@@ -373,6 +396,9 @@ void complete_change(
     add_events(plan, input, now);
     session::changes& change = plan.change;
     change.at = now;
+    if (plan.next == session::next_step::refuse) {
+        return; // Nothing of the request is stored but that there was one.
+    }
     const text_map<std::string> warnings = warnings_of_loops(plan, thread, agent.settings.limits);
     change.messages.edit_each([&](session::stored_message& node) {
         node.run_id = input.run_id;

@@ -36,10 +36,11 @@ using server_tool_check = std::function<bool(std::string_view name)>;
     const translator::run_input& input, const session::thread_record& thread, logger& log
 );
 
-/// The request as input for the history rule; messages without an id get one.
+/// The request as input for the history rule; messages without an id get one. The result refers to
+/// `server_tools`.
 [[nodiscard]] session::history_input history_of(
     const run_settings& settings, const server_tool_check& is_server_tool,
-    const translator::run_input& input
+    const runner::tool_registry& server_tools, const translator::run_input& input, unix_ms now
 );
 
 /// The new user messages at the end of a request, with ids: they are queued if the thread is busy.

@@ -177,7 +177,10 @@ void record_prompt(
 ) {
     session::changes& change = plan.change;
     const std::optional<std::size_t> place = told_message(change, before);
-    if (plan.next != session::next_step::call_model || !place) {
+    // A message that waits for an approval is told later, with the context that came with it.
+    const bool is_told = plan.next == session::next_step::call_model ||
+                         plan.next == session::next_step::wait_for_approval;
+    if (!is_told || !place) {
         return;
     }
     const session::node_index base = change.messages[0].parent;

@@ -119,7 +119,8 @@ struct session_config {
     std::chrono::seconds lease{30};
     std::chrono::seconds store_wait{10}; ///< How long a call waits for an unreachable server.
     session::durability durability = session::durability::process;
-    session::history_policy history; ///< on_partial and on_abandoned come from [tools].
+    /// on_partial, on_abandoned and approval_life come from [tools].
+    session::history_policy history;
     busy_policy on_busy = busy_policy::reject;
     std::size_t queue_max = 100; ///< Limit for each thread.
     std::chrono::seconds queue_hold{600};
@@ -150,6 +151,7 @@ struct webhook_config {
     bool idempotent = false;                      ///< A call may be sent again.
     std::vector<std::string> pass_headers; ///< Passed on from the run's request; in lower case.
     std::chrono::seconds timeout{30};
+    runner::approval_rule approval = runner::approval_rule::never;
 };
 
 /// `[[mcp_servers]]`: a server over HTTP, with a url, or a process, with a command.
@@ -166,6 +168,7 @@ struct mcp_server_config {
     std::vector<std::string> env_allow;
     header_list environment; ///< The variables in env_allow that are set; values are secrets.
     std::chrono::seconds timeout{30};
+    runner::approval_rule approval = runner::approval_rule::never;
 };
 
 struct tools_config {
@@ -235,6 +238,8 @@ struct agent_config {
     std::string instructions;              ///< A session::prompt_template.
     std::vector<std::string> prompt_props; ///< Members of forwardedProps for the instructions.
     std::vector<std::string> tools;        ///< Patterns; empty means all tools.
+    /// For all server tools of the agent, unless a tool's own rule is stricter.
+    runner::approval_rule approval = runner::approval_rule::never;
     std::uint32_t max_rounds = 10;
     std::uint32_t max_parallel_tools = 8;
     bool detects_loops = true;  ///< False for `loop_detection = "off"`.

@@ -176,6 +176,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     }
     describe_instructions(table, agent);
     table.value("tools", agent.tools);
+    approval_value(table, agent.approval);
     table.number("max_rounds", agent.max_rounds, 1, 10'000);
     table.number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);
     table.value("overridable", agent.overridable);

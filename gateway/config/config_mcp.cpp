@@ -84,6 +84,7 @@ void describe_mcp_server(config_table& table, mcp_server_config& server) {
         );
     }
     table.time("timeout_seconds", server.timeout, 1, 3600);
+    approval_value(table, server.approval);
     if (!table.is_printed() && table.has("url") == table.has("command")) {
         table.problem("url", "either url or command is required, not both");
         for (const std::string_view key :

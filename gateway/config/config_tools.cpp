@@ -52,6 +52,7 @@ void describe_webhook(config_table& table, webhook_config& tool) {
     table.choice("method", tool.get, {{"POST", false}, {"GET", true}});
     table.value("idempotent", tool.idempotent);
     passed_headers_value(table, tool.pass_headers);
+    approval_value(table, tool.approval);
 }
 
 } // namespace
@@ -71,6 +72,7 @@ void describe_tools(config_table& table, tools_config& tools, session::history_p
         "on_abandoned", history.on_abandoned,
         {{"answer", on_abandoned::answer}, {"reject", on_abandoned::reject}}
     );
+    table.time("approval_seconds", history.approval_life, 1, 3650 * day);
     table.number("max_result_bytes", tools.max_result_bytes, 1024, gib);
     table.tables("external", tools.external, describe_external);
     table.tables("webhook", tools.webhooks, describe_webhook);

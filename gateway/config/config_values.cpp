@@ -185,4 +185,14 @@ void passed_headers_value(config_table& table, std::vector<std::string>& names) 
     }
 }
 
+void approval_value(config_table& table, runner::approval_rule& rule) {
+    using runner::approval_rule;
+    table.choice(
+        "approval", rule,
+        {{"never", approval_rule::never},
+         {"destructive", approval_rule::destructive},
+         {"always", approval_rule::always}}
+    );
+}
+
 } // namespace agui::gateway

@@ -40,4 +40,7 @@ void secret_value(config_table& table, const std::string& prefix, secret& value)
 /// `pass_headers`: names of headers of a run's request that a tool's server gets; in lower case.
 void passed_headers_value(config_table& table, std::vector<std::string>& names);
 
+/// `approval`: the calls that a person has to approve.
+void approval_value(config_table& table, runner::approval_rule& rule);
+
 } // namespace agui::gateway

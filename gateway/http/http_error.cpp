@@ -1,5 +1,7 @@
 #include "gateway/http/http_error.hpp"
 
+#include "session/conversation/run_segment.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -123,7 +125,7 @@ http_reply to_reply(const failure& error) {
         body["path"] = error.path;
     }
     if (!error.active_run_id.empty()) {
-        body["activeRunId"] = error.active_run_id;
+        body["activeRunId"] = session::client_run_id(error.active_run_id);
     }
     http_reply reply = make_reply(answer_to(error.code), std::move(body));
     if (error.code == errc::overloaded) {

@@ -167,7 +167,7 @@ void run_events::read(
         }
         if (const auto* const other = older_form(at.projection, sequence)) {
             if (!(*other)->empty()) {
-                write_event(form, sequence, **other, out);
+                write_event(form, at.offset + sequence, **other, out);
             }
             continue;
         }
@@ -177,7 +177,7 @@ void run_events::read(
             const bool splits = sequence <= at.split_at && at.split_at < visible;
             at.after = texts_.last_joined(sequence, splits ? at.split_at : visible, text);
         }
-        form.begin_event(at.after, out);
+        form.begin_event(at.offset + at.after, out);
         const std::size_t json_at = out.size();
         if (joins) {
             texts_.write_joined(sequence, at.after, out);

@@ -69,6 +69,7 @@ public:
     struct cursor {
         translator::projection projection = translator::projection::v1_1;
         std::uint64_t after = 0;    ///< Sequence number of the last event read.
+        std::uint64_t offset = 0;   ///< Added to the numbers that are written.
         std::size_t tail_read = 0;  ///< How many unnumbered events were read.
         std::uint64_t split_at = 0; ///< No joined event spans this number.
         /// Skips results of earlier calls right after RUN_STARTED, because the reader has them.

@@ -11,8 +11,10 @@ run_stream::run_stream(run_stream_request what)
       at_{
           .projection = what.projection,
           .after = what.after,
+          .offset = what.offset,
           .split_at = what.split_at,
-      } {}
+      },
+      next_offset_(what.next_offset) {}
 
 std::string_view run_stream::content_type() const noexcept { return form_.content_type(); }
 
@@ -33,7 +35,7 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
         go_on_in(std::move(rest.next));
     } else if (out.ended && next_) {
         log_ = std::move(next_);
-        at_ = {.projection = at_.projection, .knows_earlier_results = true};
+        at_ = {.projection = at_.projection, .offset = next_offset_, .knows_earlier_results = true};
         out.ended = false;
     }
 }

@@ -15,10 +15,12 @@ namespace agui::gateway {
 struct run_stream_request {
     std::shared_ptr<event_log> log;
     translator::projection projection = translator::projection::undeclared;
-    std::uint64_t after = 0; ///< The number of the last event that the reader has.
+    std::uint64_t after = 0;  ///< The number in `log` of the last event that the reader has.
+    std::uint64_t offset = 0; ///< Added to the numbers in `log` (session::first_number).
     /// Read from its first event on once `log` has ended, but without results of earlier calls,
     /// which `log` shows. May be null.
     std::shared_ptr<event_log> next;
+    std::uint64_t next_offset = 0;         ///< The same for `next`.
     const stream_form* form = &sse_form(); ///< Must outlive the reader.
     std::uint64_t split_at = 0;            ///< No joined event spans this number.
 };
@@ -46,6 +48,7 @@ private:
     std::shared_ptr<event_log> log_;
     std::shared_ptr<event_log> next_;
     event_log::cursor at_;
+    std::uint64_t next_offset_;
     std::optional<event_log::reader_token> token_;
     std::optional<event_log::reader_token> next_token_;
     std::optional<event_log::waiter> waiter_; ///< Empty until open().

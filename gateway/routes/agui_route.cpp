@@ -6,6 +6,7 @@
 #include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/run_headers.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <memory>
 #include <utility>
@@ -55,7 +56,9 @@ asio::awaitable<handler_reply> start_run(
     if (auto* reply = std::get_if<http_reply>(&begun)) {
         co_return std::move(*reply);
     }
-    stream.log = std::move(std::get<begun_anywhere>(begun).log);
+    begun_anywhere& run = std::get<begun_anywhere>(begun);
+    stream.log = std::move(run.log);
+    stream.offset = session::first_number(run.run_id);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 

@@ -78,7 +78,6 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
     }
     run_stream_request stream;
     stream.form = &accepted_form(request);
-    stream.after = *cursor;
     const std::string* version = query->find("protocolVersion");
     if (version != nullptr) {
         const auto chosen = translator::choose_projection(
@@ -98,7 +97,7 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         stream.projection = found->projection;
     }
     const auto shown = *form ? translator::projection::v1_1 : stream.projection;
-    if (has_all(*found->log, shown, *cursor)) {
+    if (has_all(*found->log, shown, found->after)) {
         // An EventSource reconnects after every stream; 204 tells it to stop (WHATWG HTML, 9.2.3).
         http_reply nothing_more;
         nothing_more.status = 204;
@@ -111,10 +110,12 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         chat.session_id = request.path_parameters.at(0);
         chat.message_id = request.path_parameters.at(1);
         chat.mode = **form;
-        chat.after = *cursor;
+        chat.after = found->after;
         chat.budget = budget;
         co_return stream_reply{std::make_unique<chat_stream>(chat)};
     }
+    stream.after = found->after;
+    stream.offset = found->offset;
     stream.log = std::move(found->log);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }

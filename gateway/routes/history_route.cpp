@@ -27,6 +27,7 @@ show_history(run_service& runs, input_parser& parser, http_request& request) {
     stream.projection = input->input.projection;
     stream.log = std::move(recorded->log);
     stream.next = std::move(recorded->live);
+    stream.next_offset = recorded->live_offset;
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 

@@ -3,9 +3,12 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
+#include "session/history/approval.hpp"
 #include "session/history/shown_messages.hpp"
 #include "session/history/title.hpp"
 #include "session/store/store_failures.hpp"
+#include "translator/agui/interrupt_json.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/agui/wire_content.hpp"
 #include "translator/input/document_reader.hpp"
@@ -15,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -101,7 +105,7 @@ std::string text_of(const session::thread_summary& thread) {
         {"lastRunAt", thread.last_run_at},
     };
     if (!thread.active_run_id.empty()) {
-        out["activeRunId"] = thread.active_run_id;
+        out["activeRunId"] = session::client_run_id(thread.active_run_id);
     }
     std::string text = json::serialize(out);
     if (!thread.metadata.is_null()) {
@@ -333,7 +337,7 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
         events.push_back(json::object{
             {"seq", event.sequence},
             {"type", event.type},
-            {"runId", event.run_id},
+            {"runId", session::client_run_id(event.run_id)},
             {"timestamp", event.timestamp},
             {"data", event.data},
         });
@@ -356,7 +360,11 @@ asio::awaitable<handler_reply> show_state(session::store& store, http_request& r
 
 json::object to_json(const session::pending_call& pending) {
     const session::call_record& call = pending.call;
-    json::object out{{"toolCallId", call.id}, {"toolCallName", call.name}, {"runId", call.run_id}};
+    json::object out{
+        {"toolCallId", call.id},
+        {"toolCallName", call.name},
+        {"runId", session::client_run_id(call.run_id)}
+    };
     if (!pending.message_id.empty()) {
         out["messageId"] = pending.message_id;
     }
@@ -366,18 +374,36 @@ json::object to_json(const session::pending_call& pending) {
     return out;
 }
 
-asio::awaitable<handler_reply> show_pending(session::store& store, http_request& request) {
+asio::awaitable<handler_reply>
+show_pending(session::store& store, std::chrono::seconds approval_life, http_request& request) {
     auto found = co_await store.pending_calls(key_of(request));
     const auto pending = known(std::move(found));
     if (!pending) {
         co_return to_reply(pending.error());
     }
     json::array calls;
+    bool any_asked = false;
     for (const session::pending_call& call : *pending) {
-        calls.push_back(to_json(call));
+        if (call.call.status == session::call_status::asked) {
+            any_asked = true;
+        } else {
+            calls.push_back(to_json(call));
+        }
+    }
+    json::array interrupts;
+    if (any_asked) {
+        auto loaded = co_await store.load(key_of(request));
+        const auto thread = known(std::move(loaded));
+        if (!thread) {
+            co_return to_reply(thread.error());
+        }
+        const session::node_index tip = thread->branches.at(thread->head).tip;
+        for (const auto& asked : session::open_approvals(*thread, tip, approval_life)) {
+            interrupts.push_back(translator::interrupt_json(asked));
+        }
     }
     co_return json_reply(json::serialize(
-        json::object{{"toolCalls", std::move(calls)}, {"interrupts", json::array()}}
+        json::object{{"toolCalls", std::move(calls)}, {"interrupts", std::move(interrupts)}}
     ));
 }
 
@@ -406,7 +432,8 @@ asio::awaitable<handler_reply> show_branches(session::store& store, http_request
 } // namespace
 
 std::vector<route> make_thread_routes(
-    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy
+    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy,
+    std::chrono::seconds approval_life
 ) {
     using handler = asio::awaitable<handler_reply> (*)(session::store&, http_request&);
     const auto on_store = [&store](handler what) -> http_handler {
@@ -428,7 +455,12 @@ std::vector<route> make_thread_routes(
              }},
         get("/agui/threads/{threadId}/events", show_events),
         get("/agui/threads/{threadId}/state", show_state),
-        get("/agui/threads/{threadId}/pending", show_pending),
+        {.method = "GET",
+         .pattern = "/agui/threads/{threadId}/pending",
+         .handler =
+             [&store, approval_life](http_request& request) {
+                 return show_pending(store, approval_life, request);
+             }},
         get("/agui/threads/{threadId}/branches", show_branches),
         {.method = "PATCH",
          .pattern = "/agui/threads/{threadId}",

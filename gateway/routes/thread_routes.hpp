@@ -5,6 +5,7 @@
 #include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
@@ -21,14 +22,16 @@ namespace agui::gateway {
 ///   form
 /// - GET /{id}/events: the session events; ?after, ?limit
 /// - GET /{id}/state: the AG-UI state document
-/// - GET /{id}/pending: the calls that wait for an answer from the application
+/// - GET /{id}/pending: the calls that wait for an answer from the application, and the interrupts
+///   of the head branch, which wait for an approval (session::open_approvals)
 /// - GET /{id}/branches
 ///
 /// For an unknown thread the answer is 404, except that its messages are an empty list. The
 /// messages of a large thread are written by `heavy`. `store`, `time` and `heavy` must outlive the
 /// handlers.
 [[nodiscard]] std::vector<route> make_thread_routes(
-    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy
+    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy,
+    std::chrono::seconds approval_life
 );
 
 } // namespace agui::gateway

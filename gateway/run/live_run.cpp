@@ -75,6 +75,8 @@ std::string_view reason_of_success(stop_reason reason) noexcept {
         return handed_off;
     case stop_reason::partial_answers:
         return answered_in_part;
+    case stop_reason::approval_needed:
+        return interrupted;
     default:
         return "completed";
     }

@@ -30,6 +30,8 @@ namespace agui::gateway {
 // Values of run_record::end_reason for runs that leave calls to the caller.
 inline constexpr std::string_view handed_off = "external_tool";
 inline constexpr std::string_view answered_in_part = "partial_answers";
+/// The same for a run that waits for a person's approval.
+inline constexpr std::string_view interrupted = "interrupt";
 
 /// One run from its start to its end: translates the runner's events into its log, commits its
 /// changes, and ends it early if asked to. Used on one executor; functions marked "any thread" may

@@ -86,7 +86,7 @@ public:
             co_return readable.error();
         }
         change_.at = now_;
-        kill_open_calls();
+        end_open_calls();
         if (readable) {
             keep_what_was_said();
         }
@@ -129,16 +129,31 @@ private:
         }
     }
 
-    void kill_open_calls() {
+    void end_open_calls() {
         for (call_record call : thread_.calls) {
-            if (call.run_id == orphan_.run.run_id && call.status == call_status::open) {
-                kill(std::move(call));
+            if (call.run_id == orphan_.run.run_id && session::is_of_active_run(call.status)) {
+                end_call(std::move(call));
             }
         }
     }
 
-    void kill(call_record call) {
-        call.status = call_status::dead;
+    void end_call(call_record call) {
+        switch (call.status) {
+        case call_status::approved:
+            // Its tool was not started, so the approval can be answered again.
+            call.status = call_status::asked;
+            change_.calls.push_back(std::move(call));
+            break;
+        case call_status::executing:
+            end_call(std::move(call), call_status::indeterminate);
+            break;
+        default:
+            end_call(std::move(call), call_status::dead);
+        }
+    }
+
+    void end_call(call_record call, call_status status) {
+        call.status = status;
         if (call.owner == call_owner::server) {
             interrupted_calls_.push_back(call.id);
         }
@@ -160,10 +175,11 @@ private:
             const node_index made_in = append(said);
             for (const session::tool_call& call : said.tool_calls) {
                 const bool is_ours = services_.tools.contains(call.name);
-                kill(
+                end_call(
                     {call.id, call.name, orphan_.run.run_id,
-                     is_ours ? call_owner::server : call_owner::external, call_status::dead,
-                     made_in}
+                     is_ours ? call_owner::server : call_owner::external, call_status::open,
+                     made_in},
+                    call_status::dead
                 );
             }
             if (said.role == session::role::assistant) {

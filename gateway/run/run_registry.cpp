@@ -1,6 +1,7 @@
 #include "gateway/run/run_registry.hpp"
 
 #include "session/base/id.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -163,6 +164,15 @@ bool run_registry::arrival::stopped() const {
     return request_->stop.has_value();
 }
 
+namespace {
+
+// Clients name all segments of a run by the id of the first.
+bool is_named(std::string_view stored_id, std::string_view run_id) noexcept {
+    return stored_id == run_id || session::client_run_id(stored_id) == run_id;
+}
+
+} // namespace
+
 run_registry::stopping run_registry::stop(
     const conversation_key& conversation, const std::optional<std::string>& run_id,
     std::chrono::steady_clock::time_point asked
@@ -172,7 +182,7 @@ run_registry::stopping run_registry::stop(
         const std::lock_guard lock(mutex_);
         const auto live = by_conversation_.find(conversation);
         if (live != by_conversation_.end() &&
-            (run_id ? (*live)->record().run_id == *run_id : runs_.at(*live) <= asked)) {
+            (run_id ? is_named((*live)->record().run_id, *run_id) : runs_.at(*live) <= asked)) {
             found.run_ = *live;
             found.run_->stop(stop_reason::cancelled);
         }
@@ -180,7 +190,7 @@ run_registry::stopping run_registry::stop(
         for (auto one = begin; one != end; ++one) {
             arriving& request = *one->second;
             const bool is_meant =
-                run_id ? request.name.second == *run_id : request.received <= asked;
+                run_id ? is_named(request.name.second, *run_id) : request.received <= asked;
             if (is_meant && !request.run) {
                 request.stop = request.stop.value_or(stop_reason::cancelled);
                 found.requests_.push_back(one->second);

@@ -13,6 +13,7 @@
 #include "gateway/runs/state_change.hpp"
 #include "gateway/runs/stop_elsewhere.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -39,12 +40,17 @@ struct active_log {
     std::shared_ptr<event_log> log;
     session::node_index first_own_message = session::no_node;
     std::int64_t run_number = 0;
+    std::uint64_t first_number = 0;
 };
 
 boost::asio::awaitable<result<std::optional<active_log>>>
 find_active_log(run_core& core, const conversation_key& conversation) {
     if (const auto live = core.registry.active(conversation)) {
-        co_return active_log{live->log(), live->first_own_message(), live->record().number};
+        const session::run_record& record = live->record();
+        co_return active_log{
+            live->log(), live->first_own_message(), record.number,
+            session::first_number(record.run_id)
+        };
     }
     const auto there = co_await find_elsewhere(core, conversation);
     if (!there) {
@@ -64,7 +70,10 @@ find_active_log(run_core& core, const conversation_key& conversation) {
     if (!log) {
         co_return log.error();
     }
-    co_return active_log{std::move(*log), (*there)->first_own_message, (*there)->number};
+    co_return active_log{
+        std::move(*log), (*there)->first_own_message, (*there)->number,
+        session::first_number((*there)->run_id)
+    };
 }
 
 boost::asio::awaitable<bool>
@@ -120,6 +129,23 @@ boost::asio::awaitable<void> wait_briefly(std::shared_ptr<event_log> log, std::u
     co_await log->wait(at, *who);
 }
 
+// The stored run with that id or, if it was continued under its id, its latest segment.
+boost::asio::awaitable<result<std::optional<session::run_record>>>
+latest_segment(session::store& store, thread_key key, std::string run_id) {
+    auto latest = co_await store.find_run(key, run_id);
+    for (std::uint32_t number = 2; latest && latest->has_value(); ++number) {
+        auto next = co_await store.find_run(key, session::segment_id(run_id, number));
+        if (!next) {
+            co_return next.error();
+        }
+        if (!next->has_value()) {
+            break;
+        }
+        latest = std::move(next);
+    }
+    co_return latest;
+}
+
 } // namespace
 
 run_service::run_service(process_services services, run_settings settings)
@@ -140,6 +166,28 @@ boost::asio::awaitable<result<void>> run_service::begin(accepted_run accepted) {
 
 boost::asio::awaitable<result<run_service::attachment>>
 run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
+    const std::uint64_t before = after / session::segment_span;
+    if (before >= UINT32_MAX) {
+        co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
+    }
+    auto number = static_cast<std::uint32_t>(before + 1);
+    auto attached = co_await attach_segment(
+        key, session::segment_id(run_id, number), after % session::segment_span
+    );
+    // A reader that has all of a segment goes on with the next one.
+    while (attached && attached->log->ended() &&
+           attached->after >= attached->log->visible_sequence()) {
+        auto next = co_await attach_segment(key, session::segment_id(run_id, ++number), 0);
+        if (!next && next.error().code == errc::not_found) {
+            break;
+        }
+        attached = std::move(next);
+    }
+    co_return attached;
+}
+
+boost::asio::awaitable<result<run_service::attachment>>
+run_service::attach_segment(thread_key key, std::string run_id, std::uint64_t after) {
     const std::shared_ptr<run_core> core = core_;
     // The log of the previous look. A new one would follow the run from its beginning again.
     std::shared_ptr<event_log> followed;
@@ -170,8 +218,10 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         const bool is_sound = after <= record.sound_until.value_or(after);
         if (is_sound && after <= found.visible_sequence()) {
             co_return attachment{
-                std::move(*log), translator::projection_from_string(record.protocol)
-                                     .value_or(translator::projection::undeclared)
+                std::move(*log),
+                translator::projection_from_string(record.protocol)
+                    .value_or(translator::projection::undeclared),
+                after, session::first_number(run_id)
             };
         }
         if (found.cuts_readers_off()) {
@@ -242,8 +292,9 @@ run_service::history(std::string principal, const translator::run_input& input) 
     out.log = std::make_shared<event_log>(co_await boost::asio::this_coro::executor, options);
     write_history(
         thread, live ? live->first_own_message : session::no_node,
-        {input.thread_id, input.run_id, input.parent_run_id}, core->services.time.now(),
-        core->translation_of(conversation, to_string(input.projection)), *out.log
+        core->settings.history.approval_life, {input.thread_id, input.run_id, input.parent_run_id},
+        core->services.time.now(), core->translation_of(conversation, to_string(input.projection)),
+        *out.log
     );
     out.log->publish_end();
     if (out.log->outgrown(SIZE_MAX)) {
@@ -252,6 +303,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
         };
     }
     out.live = live ? live->log : nullptr;
+    out.live_offset = live ? live->first_number : 0;
     co_return out;
 }
 
@@ -343,6 +395,11 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
         const bool by_stop = co_await one.wait();
         stopped = stopped || by_stop;
     }
+    if (const auto there = co_await find_elsewhere(*core, conversations[0]);
+        run_id && there && there->has_value() &&
+        session::client_run_id((*there)->run_id) == *run_id) {
+        run_id = (*there)->run_id; // The segment that runs.
+    }
     // Requests stopped here may also wait for the thread in other processes.
     if (core->services.store.is_shared() && (!(stopped && run_id) || core->settings.queue)) {
         const auto there = co_await stop_elsewhere(*core, conversations[0], run_id, asked);
@@ -355,7 +412,7 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     for (std::size_t i = 0; i < std::size(conversations) && !any; ++i) {
         session::store& store = core->store_of(conversations[i]);
         const auto latest = co_await (
-            run_id ? store.find_run(conversations[i].thread, *run_id)
+            run_id ? latest_segment(store, conversations[i].thread, *run_id)
                    : store.latest_run(conversations[i].thread)
         );
         if (!latest) {

@@ -54,11 +54,15 @@ public:
     struct attachment {
         std::shared_ptr<event_log> log;
         translator::projection projection; ///< Projection of the request that began the run.
+        std::uint64_t after = 0;           ///< The cursor in the numbers of `log`.
+        std::uint64_t offset = 0; ///< What clients see added to these (session::first_number).
     };
-    /// The log of a known run, to be read from the event after `after` on (P8). errc::not_found:
-    /// the thread has no such run. errc::cursor_expired: its events, or at least `after`, are gone,
-    /// also because the run was lost meanwhile. Otherwise it fails as log_of() does. Completes once
-    /// the log shows `after`, which another process may have shown before this one has it.
+    /// The log of a known run, to be read from the event after `after` on (P8): that of the segment
+    /// which has it (session::run_segment), or of the next one if `after` is the last.
+    /// errc::not_found: the thread has no such run. errc::cursor_expired: its events, or at least
+    /// `after`, are gone, also because the run was lost meanwhile. Otherwise it fails as log_of()
+    /// does. Completes once the log shows `after`, which another process may have shown before this
+    /// one has it.
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
@@ -67,6 +71,7 @@ public:
         std::shared_ptr<event_log> log;
         /// The log of the thread's active run. Null if there is none or it was not requested.
         std::shared_ptr<event_log> live;
+        std::uint64_t live_offset = 0; ///< attachment::offset of `live`.
     };
     /// The thread as events (POST /agui/history). With forwardedProps.follow, the active run's own
     /// messages are only in its log. Nothing is stored, and the runId remains usable. An unknown
@@ -154,6 +159,9 @@ public:
     [[nodiscard]] std::vector<active_run> active_runs() const;
 
 private:
+    [[nodiscard]] boost::asio::awaitable<result<attachment>>
+    attach_segment(session::thread_key key, std::string run_id, std::uint64_t after);
+
     const std::shared_ptr<run_core> core_;
     const std::unique_ptr<peer_link> peers_; ///< Null if no other process uses the store.
 };

@@ -1,6 +1,7 @@
 #include "runner/loop/run_hooks.hpp"
 
 #include "runner/loop/context_part.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/history_repair.hpp"
 #include "session/history/history_selection.hpp"
 #include "session/history/missing_result.hpp"
@@ -48,7 +49,7 @@ plugin_turn turn_of(const run_parts& run) {
     const run_request& request = run.request;
     return {
         .thread_id = request.key.thread_id,
-        .run_id = request.run_id,
+        .run_id = std::string(session::client_run_id(request.run_id)),
         .agent_id = request.agent.id,
         .principal = request.key.principal,
         .run = run.context

@@ -2,6 +2,7 @@
 
 #include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -302,7 +303,7 @@ tool_invocation tool_round::invocation(const session::tool_call& call) const {
         approval != nullptr && approval->arguments ? *approval->arguments : call.arguments;
     made.call_id = call.id;
     made.thread_id = run_.request.key.thread_id;
-    made.run_id = run_.request.run_id;
+    made.run_id = session::client_run_id(run_.request.run_id);
     made.agent_id = run_.request.agent.id;
     made.principal = run_.request.key.principal;
     made.headers = run_.request.headers;

@@ -60,7 +60,7 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
     const auto offered =
         gateway::external_tools(settings_, is_server_tool, *input, thread, null_logger());
     auto plan = session::plan_history(
-        thread, gateway::history_of(settings_, is_server_tool, *input), settings_.history
+        thread, gateway::history_of(settings_, is_server_tool, tools_, *input, 1), settings_.history
     );
     if (!offered || !plan) {
         store_->release(*acquired);

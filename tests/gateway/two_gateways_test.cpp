@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <future>
@@ -45,6 +49,42 @@ TEST_P(TwoGateways, AnActiveRunIsReadThroughTheOtherGateway) {
     std::vector<std::string> expected = events_in(whole);
     expected.erase(expected.begin()); // RUN_STARTED, which open() has read.
     EXPECT_EQ(events_in(rest), expected);
+}
+
+TEST_P(TwoGateways, AnApprovalIsAnsweredThroughTheOtherGateway) {
+    std::atomic<int> executed = 0;
+    options.tools.add(
+        {"paint", "Paints", {}},
+        [&executed](runner::tool_invocation) -> boost::asio::awaitable<runner::tool_outcome> {
+            ++executed;
+            co_return runner::tool_outcome{runner::tool_outcome::kind::result, "done"};
+        },
+        {.approval = runner::approval_rule::always}
+    );
+    start_both();
+    model.answer({.call_id = "c1"});
+    EXPECT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("interrupt"));
+    const std::string pending = ask_at(b(), get("/agui/threads/t/pending")).body;
+    const auto waiting = boost::json::parse(pending).at("interrupts").as_array();
+    ASSERT_EQ(waiting.size(), 1U);
+    const std::string answer = R"(,"resume":[{"interruptId":)" +
+                               boost::json::serialize(waiting[0].at("id")) +
+                               R"(,"status":"resolved","payload":{"approved":true}}]})";
+    const auto resume = [&answer](std::string_view run_id) {
+        return post(
+            "/agui", R"({"threadId":"t","runId":")" + std::string(run_id) +
+                         R"(","protocolVersion":"1.1","messages":[])" + answer
+        );
+    };
+
+    model.answer({.text = "Painted"});
+    const std::string answered = ask_at(b(), resume("r")).body;
+
+    EXPECT_THAT(answered, AllOf(HasSubstr("id: 1000000001"), HasSubstr("Painted")));
+    EXPECT_EQ(ask_at(a(), resume("r")).body, answered);
+    EXPECT_THAT(ask_at(a(), resume("r3")).body, HasSubstr(R"("outcome":{"type":"success"})"));
+    EXPECT_EQ(executed, 1);
+    EXPECT_THAT(ask_at(a(), get("/agui/threads/t/pending")).body, HasSubstr(R"("interrupts":[])"));
 }
 
 // What is in the store can be read through one that cannot ask this one, before this one knows that

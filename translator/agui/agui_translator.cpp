@@ -1,6 +1,7 @@
 #include "translator/agui/agui_translator.hpp"
 
 #include "runner/base/json_text.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/interrupt_json.hpp"
 #include "translator/agui/snapshot_limit.hpp"
@@ -73,7 +74,7 @@ void agui_translator::start(const run_opening& opening) {
     for (event_writer* writer : {&writer_, &v1_0_writer_, &undeclared_writer_}) {
         begin(*writer, "RUN_STARTED");
         writer->member("threadId", opening.thread_id);
-        writer->member("runId", opening.run_id);
+        writer->member("runId", std::string_view(run_id_));
         if (!opening.parent_run_id.empty()) {
             writer->member("parentRunId", opening.parent_run_id);
         }
@@ -106,7 +107,7 @@ void agui_translator::set_started(const run_opening& opening) {
     BOOST_ASSERT(!started_);
     started_ = true;
     thread_id_ = opening.thread_id;
-    run_id_ = opening.run_id;
+    run_id_ = session::client_run_id(opening.run_id);
 }
 
 void agui_translator::translate(const runner::runner_event& event) {

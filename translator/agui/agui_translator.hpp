@@ -48,7 +48,7 @@ struct translator_settings {
 /// The contents of RUN_STARTED.
 struct run_opening {
     std::string_view thread_id;
-    std::string_view run_id;
+    std::string_view run_id;        ///< As stored (session::run_segment).
     std::string_view parent_run_id; ///< Empty if absent.
 };
 

@@ -131,6 +131,14 @@ TEST(RunSetup, AResumeContinuesTheTurn) {
     EXPECT_FALSE(input.has_context);
 }
 
+TEST(RunSetup, AMessageWithAResumeIsNotQueuedWithoutIt) {
+    translator::run_input input;
+    input.messages = {test::user("u1", "Hello")};
+    EXPECT_EQ(messages_to_queue(input, {}).size(), 1U);
+    input.resume.emplace_back();
+    EXPECT_TRUE(messages_to_queue(input, {}).empty());
+}
+
 TEST(RunSetup, TheMembersOfARequestCount) {
     translator::run_input input;
     input.messages = {test::answer("c1", "ok")};

@@ -59,9 +59,10 @@ public:
         const auto is_server_tool = [this](std::string_view name) {
             return tools_.contains(name);
         };
-        auto plan =
-            session::plan_history(thread, history_of(settings_, is_server_tool, input), policy_)
-                .value();
+        auto plan = session::plan_history(
+                        thread, history_of(settings_, is_server_tool, tools_, input, now), policy_
+        )
+                        .value();
         complete_change(plan, input, thread, agent, policy_, now);
         record_prompt(plan, thread, agent, names, now);
         session::apply(thread, plan.change);

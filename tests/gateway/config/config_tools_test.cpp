@@ -16,6 +16,43 @@ using test::load;
 using test::minimal;
 using test::problem_of;
 
+TEST(Config, ReadsWhoseCallsAPersonHasToApprove) {
+    using runner::approval_rule;
+    const std::string tools = R"(
+[[tools.webhook]]
+name = "w"
+url = "http://h/"
+APPROVAL
+[[mcp_servers]]
+name = "files"
+url = "http://127.0.0.1:9001/mcp"
+APPROVAL
+)";
+    const auto rules_of = [&tools](const std::string& rule) {
+        std::string text = std::string(minimal) + tools;
+        for (std::size_t at = 0; (at = text.find("APPROVAL")) != std::string::npos;) {
+            text.replace(at, 8, rule);
+        }
+        const config all = load(text).value();
+        return std::pair(all.tools.webhooks.at(0).approval, all.tools.mcp_servers.at(0).approval);
+    };
+    EXPECT_EQ(rules_of(""), std::pair(approval_rule::never, approval_rule::never));
+    EXPECT_EQ(
+        rules_of("approval = \"always\""), std::pair(approval_rule::always, approval_rule::always)
+    );
+    EXPECT_EQ(
+        rules_of("approval = \"destructive\""),
+        std::pair(approval_rule::destructive, approval_rule::destructive)
+    );
+    const std::string agent = std::string(minimal) +
+                              "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\napproval = \"always\"\n"
+                              "[tools]\napproval_seconds = 5\n";
+    const config all = load(agent).value();
+    EXPECT_EQ(all.agents.at(0).approval, approval_rule::always);
+    EXPECT_EQ(all.session.history.approval_life, std::chrono::seconds(5));
+    EXPECT_NE(problem_of(minimal, {"tools.approval_seconds=0"}), "");
+}
+
 TEST(Config, RefusesHeadersThatCannotBePassedOn) {
     const std::string hook = std::string(minimal) +
                              "[[tools.webhook]]\nname = \"w\"\nurl = \"http://h/\"\n"

@@ -1,0 +1,309 @@
+// Approvals over HTTP: in every view, across restarts and failures, and under one runId.
+#include "session/base/failpoint.hpp"
+#include "tests/gateway/server_fixture.hpp"
+#include "tests/support/patience.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+namespace json = boost::json;
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Approvals : public server_test {
+protected:
+    Approvals() { use_sqlite(); }
+
+    // Each server takes the options.
+    void start() {
+        options = {};
+        options.log = &null_logger();
+        options.script_of = [this](const gateway::model_config&) {
+            return [this](const runner::transport_request& request) {
+                const bool is_first = request.body.find(R"("role":"tool")") == std::string::npos;
+                ++asked;
+                return std::optional(
+                    is_first ? call_tool("order", R"({"item":1})") : say("Ordered")
+                );
+            };
+        };
+        options.tools.add(
+            {"order", "Orders something", {}},
+            [this](runner::tool_invocation call) -> boost::asio::awaitable<runner::tool_outcome> {
+                ++executed;
+                run_of_call = call.run_id;
+                co_return runner::tool_outcome{runner::tool_outcome::kind::result, "done"};
+            },
+            {.approval = runner::approval_rule::always}
+        );
+        server_test::start();
+    }
+
+    void restart() {
+        server.reset();
+        start();
+    }
+
+    static std::string body(std::string_view run_id, std::string_view resume = {}) {
+        std::string made = R"({"threadId":"t","runId":")" + std::string(run_id) +
+                           R"(","protocolVersion":"1.1","messages":[)" +
+                           R"({"id":"u1","role":"user","content":"Order"}])";
+        return made + (resume.empty() ? "" : R"(,"resume":)" + std::string(resume)) + "}";
+    }
+
+    raw_reply run(std::string_view run_id, std::string_view resume = {}) {
+        return ask(post("/agui", body(run_id, resume)));
+    }
+
+    json::array interrupts() {
+        const auto pending = json::parse(ask(get("/agui/threads/t/pending")).body);
+        return pending.at("interrupts").as_array();
+    }
+
+    // Asks for the approval of one call.
+    void ask_person() {
+        EXPECT_THAT(run("r1").body, HasSubstr(R"("outcome":{"type":"interrupt")"));
+        const json::array open = interrupts();
+        ASSERT_EQ(open.size(), 1U);
+        id = open[0].at("id").as_string();
+    }
+
+    std::string resume(std::string_view payload = R"({"approved":true})") const {
+        return R"([{"interruptId":")" + id + R"(","status":"resolved","payload":)" +
+               std::string(payload) + "}]";
+    }
+
+    std::string history() {
+        return ask(post(
+                       "/agui/history",
+                       R"({"threadId":"t","runId":"h","protocolVersion":"1.1","messages":[]})"
+                   ))
+            .body;
+    }
+
+    std::atomic<int> asked = 0;
+    std::atomic<int> executed = 0;
+    std::string run_of_call;
+    std::string id;
+};
+
+TEST_F(Approvals, AreShownByEveryViewAcrossARestart) {
+    start();
+    ask_person();
+    for (const bool again : {false, true}) {
+        if (again) {
+            restart();
+        }
+        const json::array open = interrupts();
+        ASSERT_EQ(open.size(), 1U);
+        EXPECT_EQ(open[0].at("toolCallId").as_string(), "c1");
+        EXPECT_EQ(open[0].at("metadata").at("input"), json::value({{"item", 1}}));
+        EXPECT_THAT(history(), HasSubstr(json::serialize(open)));
+        EXPECT_THAT(ask(get("/agui/threads/t/pending")).body, HasSubstr(R"("toolCalls":[])"));
+        EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, Not(HasSubstr("missing")));
+    }
+
+    EXPECT_THAT(run("r2", resume()).body, HasSubstr("Ordered"));
+    EXPECT_EQ(executed, 1);
+    EXPECT_TRUE(interrupts().empty());
+    EXPECT_THAT(history(), Not(HasSubstr("interrupt")));
+    restart();
+    EXPECT_THAT(run("r2", resume()).body, HasSubstr("Ordered")); // The same run again.
+    EXPECT_THAT(run("r3", resume()).body, HasSubstr(R"("outcome":{"type":"success"})"));
+    EXPECT_THAT(run("r4", resume(R"({"approved":false})")).body, HasSubstr("resume_rejected"));
+    EXPECT_EQ(executed, 1);
+    EXPECT_EQ(asked, 2);
+}
+
+TEST_F(Approvals, OfAnotherThreadOrPrincipalAreUnknown) {
+    start();
+    ask_person();
+    const std::string other =
+        R"({"threadId":"t2","runId":"r","messages":[],"resume":)" + resume() + "}";
+
+    EXPECT_THAT(ask(post("/agui", other)).body, Not(HasSubstr("done")));
+    EXPECT_EQ(executed, 0);
+    EXPECT_EQ(interrupts().size(), 1U);
+}
+
+TEST_F(Approvals, AreTakenByOneOfManyRequests) {
+    start();
+    ask_person();
+    std::vector<std::thread> clients;
+    std::atomic<int> accepted = 0;
+    for (int i = 0; i < 8; ++i) {
+        clients.emplace_back([this, i, &accepted] {
+            const raw_reply reply = run("many " + std::to_string(i), resume());
+            EXPECT_TRUE(reply.status == 200 || reply.status == 409) << reply.status;
+            accepted += reply.status == 200 ? 1 : 0;
+        });
+    }
+    for (std::thread& each : clients) {
+        each.join();
+    }
+
+    EXPECT_EQ(executed, 1);
+    EXPECT_GE(accepted, 1);
+}
+
+TEST_F(Approvals, ContinueTheRunUnderItsOwnId) {
+    start();
+    ask_person();
+    const std::string first = run("r1").body; // The same bytes as before.
+    const raw_reply second = run("r1", resume());
+
+    EXPECT_THAT(second.body, StartsWith("id: 1000000001\ndata: {\"type\":\"RUN_STARTED\""));
+    EXPECT_THAT(second.body, HasSubstr(R"("runId":"r1")"));
+    EXPECT_THAT(second.body, Not(HasSubstr("\\u001f")));
+    EXPECT_EQ(run_of_call, "r1");
+    EXPECT_EQ(run("r1", resume()).body, second.body);
+    EXPECT_EQ(run("r1").body, first);
+    EXPECT_EQ(executed, 1);
+    EXPECT_EQ(error_code(run("r1", resume(R"({"approved":false})"))), "run_id_reused");
+
+    const auto events = [this](std::uint64_t after) {
+        return ask(
+            get("/agui/threads/t/runs/r1/events?protocolVersion=1.1&after=" + std::to_string(after))
+        );
+    };
+    const auto last_of = [](const std::string& stream) {
+        const std::size_t at = stream.rfind("id: ") + 4;
+        return std::stoull(stream.substr(at, stream.find('\n', at) - at));
+    };
+    EXPECT_EQ(events(0).body, first);
+    EXPECT_EQ(events(last_of(first)).body, second.body);
+    EXPECT_EQ(events(1'000'000'000).body, second.body);
+    EXPECT_EQ(events(last_of(second.body)).status, 204);
+    EXPECT_EQ(error_code(events(last_of(second.body) + 1)), "cursor_expired");
+    EXPECT_EQ(error_code(events(5'000'000'000)), "not_found");
+    for (const std::string path : {"/agui/threads/t/events", "/agui/threads/t", "/agui/threads"}) {
+        EXPECT_THAT(ask(get(path)).body, Not(HasSubstr("\\u001f"))) << path;
+    }
+    restart();
+    EXPECT_EQ(run("r1", resume()).body, second.body);
+    EXPECT_EQ(executed, 1);
+}
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(Approvals, UnderTheSameIdCanBeStopped) {
+    settings.server.threads = 2; // The run is held on one of them.
+    start();
+    ask_person();
+    raw_client canceller(port());
+    std::atomic<bool> counted = false;
+    const failpoint_hook hook([&](std::string_view place) {
+        if (place == "cancel.counted") {
+            counted = true;
+        } else if (place == "loop.approved") {
+            canceller.send(post("/agui/cancel", R"({"threadId":"t","runId":"r1"})"));
+            for (const auto until = std::chrono::steady_clock::now() + patience;
+                 !counted && std::chrono::steady_clock::now() < until;) {
+                std::this_thread::yield();
+            }
+        }
+    });
+
+    const std::string stopped = run("r1", resume()).body;
+
+    EXPECT_TRUE(counted);
+    EXPECT_EQ(canceller.read_reply().body, R"({"cancelled":true})");
+    EXPECT_THAT(stopped, HasSubstr(R"("outcome":{"type":"cancelled"})"));
+    EXPECT_EQ(executed, 0);
+    EXPECT_THAT(
+        ask(post("/agui/cancel", R"({"threadId":"t","runId":"r1"})")).body, HasSubstr("true")
+    );
+    EXPECT_TRUE(interrupts().empty());
+    EXPECT_THAT(history(), HasSubstr("The call was cancelled before it was executed."));
+}
+
+// What a crash at a place leaves behind.
+struct lost_at {
+    std::string_view place;
+    int executed;  ///< How often the tool runs in all, after the same answer again.
+    bool is_known; ///< The run's end can say that the tool was not started.
+};
+
+void PrintTo(const lost_at& value, std::ostream* out) { *out << value.place; }
+
+class ApprovalsLost : public Approvals, public ::testing::WithParamInterface<lost_at> {};
+
+TEST_P(ApprovalsLost, AreExecutedOnceAtMost) {
+    start();
+    ask_person();
+    {
+        bool is_lost = false;
+        // From the place on, nothing of the run is stored any more, as if the process were killed.
+        const failpoint_hook hook([&is_lost](std::string_view place) {
+            is_lost = is_lost || place == GetParam().place;
+            if (is_lost &&
+                (place == GetParam().place || place == "run.finish" || place == "run.commit")) {
+                throw std::runtime_error("killed");
+            }
+        });
+        EXPECT_THAT(run("r2", resume()).body, HasSubstr("RUN_ERROR"));
+        EXPECT_TRUE(is_lost);
+    }
+    restart();
+    EXPECT_EQ(interrupts().size(), GetParam().is_known ? 1U : 0U);
+    if (!GetParam().is_known) {
+        EXPECT_THAT(history(), HasSubstr("whether it had any effect is unknown"));
+    }
+
+    EXPECT_THAT(run("r3", resume()).body, HasSubstr(R"("outcome":{"type":"success"})"));
+    EXPECT_THAT(run("r4", resume()).body, HasSubstr(R"("outcome":{"type":"success"})"));
+    EXPECT_EQ(executed, GetParam().executed);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Places, ApprovalsLost,
+    ::testing::Values(
+        lost_at{"loop.begun", 1, true}, lost_at{"loop.approved", 1, true},
+        lost_at{"loop.executing", 0, false}, lost_at{"loop.tools_finished", 1, false}
+    ),
+    [](const auto& tested) {
+        std::string name(tested.param.place.substr(5));
+        std::erase(name, '_');
+        return name;
+    }
+);
+
+TEST_F(Approvals, AreOpenAgainAfterAFailureBeforeTheTool) {
+    start();
+    ask_person();
+    {
+        const failpoint_hook hook([](std::string_view place) {
+            if (place == "loop.approved") {
+                throw std::runtime_error("no memory");
+            }
+        });
+        EXPECT_THAT(run("r2", resume()).body, HasSubstr(R"("code":"internal")"));
+    }
+    ASSERT_EQ(interrupts().size(), 1U);
+    EXPECT_EQ(interrupts()[0].at("id").as_string(), id);
+
+    EXPECT_THAT(run("r3", resume()).body, HasSubstr("Ordered"));
+    EXPECT_EQ(executed, 1);
+}
+
+#endif
+
+} // namespace
+} // namespace agui::test
