@@ -171,6 +171,16 @@ private:
     static std::string text(const messages_snapshot& e) {
         return "snapshot " + std::to_string(e.messages->size());
     }
+    static std::string text(const activity_shown& e) { return "activity " + e.activity->id; }
+    static std::string text(const activity_patched& e) {
+        return "activity " + std::string(e.message_id) + " patched";
+    }
+    static std::string text(const step_started& e) { return "step " + std::string(e.name); }
+    static std::string text(const step_finished& e) {
+        return "step " + std::string(e.name) + " ended";
+    }
+    static std::string text(const custom_sent& e) { return "custom " + std::string(e.name); }
+    static std::string text(const raw_sent& e) { return "raw " + std::string(e.event); }
 };
 
 inline scripted_turn says(std::string text, finish_reason reason = finish_reason::stop) {

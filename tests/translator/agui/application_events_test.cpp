@@ -18,7 +18,7 @@ TEST_F(ApplicationEvents, StepsEndBeforeTheTerminalTheLastOneFirst) {
     text("m1", "Hi");
     finish(stop_reason::error);
 
-    EXPECT_EQ(stream_.lines()[5], R"({"type":"TEXT_MESSAGE_END","messageId":"m1"})");
+    EXPECT_EQ(stream_.lines()[5], R"({"type":"TEXT_MESSAGE_END","timestamp":7,"messageId":"m1"})");
     EXPECT_EQ(stream_.lines()[6], R"({"type":"STEP_FINISHED","timestamp":7,"stepName":"b"})");
     EXPECT_EQ(stream_.lines()[7], R"({"type":"STEP_FINISHED","timestamp":7,"stepName":"a"})");
     EXPECT_THAT(stream_.lines()[8], HasSubstr("RUN_ERROR"));
