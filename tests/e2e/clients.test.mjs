@@ -1,6 +1,6 @@
 // The behaviours of released clients that break a naive server. The number in a test's name is that of the behaviour in
-// a list that is not in this repository; the fixtures call it `reference clients N`. 1, 2 and 9 are about approvals, which
-// the gateway does not support.
+// a list that is not in this repository; the fixtures call it `reference clients N`. 1, 2 and 9 are about approvals:
+// approvals.test.mjs has these.
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
