@@ -21,6 +21,21 @@ json::object output_of(const agent_config& agent) {
     return {{"structuredOutput", has_form}, {"supportedMimeTypes", json::array{"text/plain"}}};
 }
 
+// A C++ program's own tools may ask as well, which no configuration tells.
+bool asks_for_approval(const config& all, const agent_config& agent) {
+    const auto asks = [](const auto& tool) {
+        return tool.approval != runner::approval_rule::never;
+    };
+    return asks(agent) || std::ranges::any_of(all.tools.webhooks, asks) ||
+           std::ranges::any_of(all.tools.mcp_servers, asks);
+}
+
+json::object people_of(const config& all, const agent_config& agent) {
+    const bool asks = asks_for_approval(all, agent);
+    return {{"supported", true}, {"approvals", asks},  {"interventions", true},
+            {"feedback", false}, {"interrupts", asks}, {"approveWithEdits", asks}};
+}
+
 json::object execution_of(const config& all, const agent_config& agent) {
     const auto longest =
         std::chrono::duration_cast<std::chrono::milliseconds>(all.server.run_timeout);
@@ -52,13 +67,7 @@ json::object capabilities_of(const config& all, const agent_config& agent) {
           {"persistentState", all.session.store != store_kind::memory}}},
         {"multiAgent", {{"supported", false}}},
         {"execution", execution_of(all, agent)},
-        {"humanInTheLoop",
-         {{"supported", true},
-          {"approvals", false},
-          {"interventions", true},
-          {"feedback", false},
-          {"interrupts", false},
-          {"approveWithEdits", false}}}
+        {"humanInTheLoop", people_of(all, agent)}
     };
 }
 

@@ -62,7 +62,17 @@ TEST_F(Capabilities, FollowTheConfiguration) {
     const boost::json::value plain = of("/agui/capabilities");
     EXPECT_FALSE(plain.at("output").at("structuredOutput").as_bool());
     EXPECT_FALSE(plain.at("state").at("persistentState").as_bool()) << "the store is in memory";
+    EXPECT_FALSE(plain.at("humanInTheLoop").at("approvals").as_bool());
     EXPECT_EQ(plain.at("execution").at("maxExecutionTime").to_number<int>(), 90'000);
+}
+
+TEST_F(Capabilities, SayThatAPersonIsAsked) {
+    settings.agents.front().approval = runner::approval_rule::destructive;
+    start();
+    const boost::json::value found = of("/agui/capabilities");
+    for (const std::string_view what : {"approvals", "interrupts", "approveWithEdits"}) {
+        EXPECT_TRUE(found.at("humanInTheLoop").at(what).as_bool()) << what;
+    }
 }
 
 TEST_F(Capabilities, SayThatAStoreKeepsStateAndThatAReplyMayHaveAForm) {
