@@ -269,8 +269,10 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
     co_return reply;
 }
 
-asio::awaitable<handler_reply>
-show_messages(session::store& store, heavy_work& heavy, http_request& request) {
+asio::awaitable<handler_reply> show_messages(
+    session::store& store, heavy_work& heavy, std::chrono::seconds approval_life,
+    http_request& request
+) {
     const auto query = parse_query(request.query);
     if (!query) {
         co_return to_reply(query.error());
@@ -301,7 +303,11 @@ show_messages(session::store& store, heavy_work& heavy, http_request& request) {
     auto writing = [&] {
         std::vector<session::message> messages;
         if (branch < thread->branches.size()) {
-            messages = session::shown_messages(*thread, thread->branches[branch].tip);
+            const session::node_index tip = thread->branches[branch].tip;
+            messages = session::shown_messages(*thread, tip);
+            translator::add_interrupts(
+                messages, session::open_approvals(*thread, tip, approval_life)
+            );
         }
         return text_with("messages", translator::wire_messages(messages, *form));
     };
@@ -450,8 +456,8 @@ std::vector<route> make_thread_routes(
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/messages",
          .handler =
-             [&store, &heavy](http_request& request) {
-                 return show_messages(store, heavy, request);
+             [&store, &heavy, approval_life](http_request& request) {
+                 return show_messages(store, heavy, approval_life, request);
              }},
         get("/agui/threads/{threadId}/events", show_events),
         get("/agui/threads/{threadId}/state", show_state),

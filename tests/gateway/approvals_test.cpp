@@ -117,13 +117,21 @@ TEST_F(Approvals, AreShownByEveryViewAcrossARestart) {
         EXPECT_EQ(open[0].at("metadata").at("input"), json::value({{"item", 1}}));
         EXPECT_THAT(history(), HasSubstr(json::serialize(open)));
         EXPECT_THAT(ask(get("/agui/threads/t/pending")).body, HasSubstr(R"("toolCalls":[])"));
-        EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, Not(HasSubstr("missing")));
+        const std::string messages = ask(get("/agui/threads/t/messages")).body;
+        EXPECT_THAT(messages, Not(HasSubstr("missing")));
+        EXPECT_THAT(
+            messages,
+            HasSubstr(
+                R"("metadata":{"custom":{"agui":{"interrupts":)" + json::serialize(open) + "}}}"
+            )
+        );
     }
 
     EXPECT_THAT(run("r2", resume()).body, HasSubstr("Ordered"));
     EXPECT_EQ(executed, 1);
     EXPECT_TRUE(interrupts().empty());
     EXPECT_THAT(history(), Not(HasSubstr("interrupt")));
+    EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, Not(HasSubstr("interrupt")));
     restart();
     EXPECT_THAT(run("r2", resume()).body, HasSubstr("Ordered")); // The same run again.
     EXPECT_THAT(run("r3", resume()).body, HasSubstr(R"("outcome":{"type":"success"})"));

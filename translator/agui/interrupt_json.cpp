@@ -5,6 +5,7 @@
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -47,6 +48,27 @@ json::object interrupt_json(const session::approval& asked) {
         {"expiresAt", iso_time(asked.expires_at)},
         {"metadata", std::move(metadata)},
     };
+}
+
+void add_interrupts(
+    std::vector<session::message>& messages, const std::vector<session::approval>& open
+) {
+    const auto asking =
+        std::find_if(messages.rbegin(), messages.rend(), [](const session::message& each) {
+            return !each.tool_calls.empty();
+        });
+    if (open.empty() || asking == messages.rend()) {
+        return;
+    }
+    json::array interrupts;
+    for (const session::approval& each : open) {
+        interrupts.push_back(interrupt_json(each));
+    }
+    if (!asking->metadata) {
+        asking->metadata.emplace();
+    }
+    (*asking->metadata)["custom"] =
+        json::object{{"agui", json::object{{"interrupts", std::move(interrupts)}}}};
 }
 
 } // namespace agui::translator

@@ -4,6 +4,8 @@
 
 #include <boost/json/object.hpp>
 
+#include <vector>
+
 namespace agui::translator {
 
 /// The Interrupt object of an approval: reason `tool_call`, the call, a `responseSchema` for
@@ -11,5 +13,11 @@ namespace agui::translator {
 /// tool and the arguments that are to be approved (without arguments of more than 64 KB, which the
 /// messages hold).
 [[nodiscard]] boost::json::object interrupt_json(const session::approval& asked);
+
+/// Puts the interrupts into the metadata of the last answer that makes calls, as
+/// `custom.agui.interrupts`, from where assistant-ui restores them after a reload.
+void add_interrupts(
+    std::vector<session::message>& messages, const std::vector<session::approval>& open
+);
 
 } // namespace agui::translator
