@@ -69,7 +69,6 @@ public:
         if (!put) {
             co_return put.error();
         }
-        pass_failpoint("steer.waits");
         co_return co_await wait(std::move(*put));
     }
 
@@ -198,6 +197,7 @@ private:
             if (steady_clock::now() >= give_up_) {
                 co_return std::nullopt;
             }
+            pass_failpoint("steer.waits");
             co_await watch_->wait_until(give_up_);
         }
     }
