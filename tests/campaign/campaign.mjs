@@ -22,13 +22,13 @@ const stopSeconds = 60;
 export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ?? 'build/release/bin');
 
 /// `mayFail`: a request may be answered with 500. `hasty`: a conversation has messages that are sent while the run before
-/// is not over, and none of them may be refused for that. `gateways`: how many share the store; with more than one the
+/// is not over, and none of them may be refused for that. `steers`: messages are sent to active runs. `gateways`: how many share the store; with more than one the
 /// clients come through a router, lose patience, and go away in the middle of a stream. `session`: lines of that section
 /// of a gateway's configuration, by its index. `peerUrl`: resolves to the URL at which others ask the gateway that listens on this
 /// port. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
 /// started yet.
 export async function createCampaign({
-    folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false,
+    folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false, steers = false,
     gateways = 1, session = () => `store = "sqlite:${path.join(folder, 'agui.db')}"`, peerUrl = () => undefined,
     readStore = () => {},
 }) {
@@ -164,7 +164,7 @@ export async function createCampaign({
     ${session(index)}
     durability = "${durability}"
     ${hasty ? 'busy_wait_ms = 60000' : ''}
-    ${queue ? 'on_busy = "enqueue"' : ''}
+    ${queue ? `on_busy = "${queue === 'steer' ? 'steer' : 'enqueue'}"` : ''}
     replay_seconds = 31536000
     [models.main]
     provider = "openai"
@@ -223,7 +223,7 @@ export async function createCampaign({
 
     let stopping = false;
     const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0,
-        gone: 0, left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
+        gone: 0, left: 0, steered: 0, returned: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
     let readerCount = 0;
     let apartUntil = 0; ///< Gateways may not reach each other, or the database.
@@ -436,6 +436,30 @@ export async function createCampaign({
         }
     }
 
+    // A message for the run while it is active. It is sent again until the gateway says whether the run has taken it.
+    async function steer(thread, run) {
+        const message = { id: `s-${run}`, role: 'user', content: `kind:plain marker:${thread}/${run}s` };
+        const sent = JSON.stringify({ threadId: thread, message });
+        await sleep(20 + below(600));
+        for (let attempt = 0; attempt < 2000; attempt += 1) {
+            try {
+                const reply = await exchange('POST', '/agui/steer', sent, () => {});
+                if (reply.status === 200 || reply.status === 409) {
+                    const { taken = false, runId, seq } = JSON.parse(reply.text);
+                    note('steered', { thread, id: message.id, taken, run: runId, seq });
+                    counts[taken ? 'steered' : 'returned'] += 1;
+                    return;
+                }
+                if (reply.status !== 503 && !(mayFail && reply.status === 500)) {
+                    violation('a message was refused', { thread, run, reply });
+                    return;
+                }
+            } catch { /* The gateway was killed: the message may be stored. */ }
+            await sleep(below(20));
+        }
+        violation('a message is not decided', { thread, run });
+    }
+
     const tools = [{ name: 'paint', description: 'Paints.', parameters: { type: 'object' } }];
 
     async function converse(client, conversations) {
@@ -452,6 +476,7 @@ export async function createCampaign({
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
                     await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [], known)]);
                 }
+                if (steers && below(2) === 0) await Promise.all([driven, steer(thread, run)]);
                 const { terminal: end, first, given } = await driven;
                 if (given) break;
                 if (end.type === 'RUN_ERROR') counts.lost += 1;

@@ -9,6 +9,7 @@ The folder holds, one JSON object a line, numbered in the order in which they ha
   final         {thread, run, sequence, data}    every run, read again from its begin after all
   upstream      {thread, run, messages}          a request to the model server
   executed      {toolCallId}                     a call of the server tool
+  steered       {thread, id, taken, run, seq}    what became of a message for an active run
   violations    {what, ...}                      what the driver itself noticed
 and agui.db. Several gateways (peers.mjs) leave more behind, and check_peers.py looks at it. The last line says `N passed, M failed`; each check counts once, its failures are listed.
 """
@@ -187,6 +188,23 @@ def check_store(report, database, acknowledged, lossy, losses, seen):
         report.expect("text that was seen is in the conversation", kept.get(key) == text, (key, text, kept.get(key)))
 
 
+def check_steering(report, steered, runs, database):
+    threads = dict(database.execute("SELECT id, thread_id FROM threads"))
+    stored = collections.Counter()
+    for thread, text in database.execute("SELECT thread, message FROM messages"):
+        message = json.loads(text)
+        stored[threads[thread], message["id"]] += message["role"] == "user"  # A failed run leaves a note with that id.
+    for line in steered:
+        count = stored[line["thread"], line["id"]]
+        report.expect("a message for an active run is taken once or returned", count == int(line["taken"]), (line, count))
+        if not line["taken"]:
+            continue
+        event = json.loads(runs.get((line["thread"], line["run"]), {}).get(line["seq"], "{}"))
+        shown = any(one["id"] == line["id"] for one in event.get("messages", []))
+        # A gateway that was killed has stored the message, and its run ends before it is shown.
+        report.expect("a taken message is shown at its number", shown or event.get("type") == "RUN_ERROR", (line, event))
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     report = Report()
@@ -210,6 +228,8 @@ def main():
     touched = {check_peers.name_of(line) for line in all_seen if losses.has(line)}
     check_store(report, database, acknowledged, threads, losses,
                 [line for line in seen if check_peers.name_of(line) not in touched])
+    steered = lines(folder, "steered")
+    check_steering(report, steered, runs, database)
     settings = lines(folder, "settings")
     if settings:
         names = ("witnessed", "calls", "faults", "links", "ended", "stops", "acknowledged", "cursors", "gone", "ready")
@@ -233,6 +253,7 @@ def main():
         "text that was seen is in the conversation",
         "the store is not damaged",
         "the driver noticed nothing",
+        *(["a message for an active run is taken once or returned"] if steered else []),
         *(one for one in check_peers.CHECKS if settings and (settings[0]["complete"] or report.subjects[one])),
     ])
 

@@ -25,7 +25,8 @@ const { values: options } = parseArgs({
 // `when` a failpoint is reached: while clients use the gateway, at its start, at the start after a kill, or when it stops.
 // `at` is how often it is passed before it acts. Failpoints where nothing can fail have no error. With durability power, all that
 // is stored goes through the store's queue. `hasty`: clients send messages to threads that are busy.
-// `queue`: so they do, and the messages wait in the threads' queues.
+// `queue`: so they do, and the messages wait in the threads' queues, or are taken by the active runs ('steer'). `steers`:
+// they send messages to active runs.
 const all = ['kill', 'error', 'delay'];
 const noError = ['kill', 'delay'];
 const places = [
@@ -41,6 +42,14 @@ const places = [
     { name: 'queue.read', at: 3, ways: all, queue: true },
     { name: 'queue.taken', at: 3, ways: all, queue: true },
     { name: 'begin.stored', at: 30, ways: all, queue: true },
+    { name: 'queue.offer', at: 3, ways: noError, queue: 'steer' },
+    { name: 'queue.offered', at: 3, ways: noError, queue: 'steer' },
+    { name: 'run.messages', at: 2, ways: noError, queue: 'steer' },
+    { name: 'loop.messages_taken', at: 2, ways: all, queue: 'steer' },
+    { name: 'steer.put', at: 3, ways: all, steers: true },
+    { name: 'steer.waits', at: 3, ways: noError, steers: true },
+    { name: 'run.messages', at: 2, ways: noError, steers: true },
+    { name: 'loop.messages_taken', at: 2, ways: all, steers: true },
     { name: 'admission.turn_taken', at: 15, ways: all },
     { name: 'admission.looked_up', at: 15, ways: all },
     { name: 'admission.admitted', at: 15, ways: all },
@@ -117,9 +126,9 @@ async function keepAlive(campaign, over) {
     }
 }
 
-async function stumble({ name, at, when, clients, durability, hasty, queue }, way, folder) {
+async function stumble({ name, at, when, clients, durability, hasty, queue, steers }, way, folder) {
     const seed = Number(options.seed);
-    const campaign = await createCampaign({ folder, seed, mayFail: true, durability, hasty, queue });
+    const campaign = await createCampaign({ folder, seed, mayFail: true, durability, hasty, queue, steers });
     const failpoint = { AGUI_FAILPOINT: `${name}=${way}:${at}` };
     let end;
     const over = { now: false, signal: new Promise((resolve) => { end = resolve; }) };

@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
 const folder = options.keep ?? fs.mkdtempSync(path.join(os.tmpdir(), 'agui-kills-'));
 console.log(`seed ${options.seed}, ${options.clients} clients, ${options.kills} kills, files in ${folder}`);
 
-const campaign = await createCampaign({ folder, seed: options.seed });
+const campaign = await createCampaign({ folder, seed: options.seed, steers: true });
 campaign.launch();
 await campaign.untilReady();
 const clients = Array.from({ length: Number(options.clients) }, (_, i) => campaign.converse(i, Infinity));
@@ -38,6 +38,7 @@ await Promise.all(clients);
 const { status, text } = await campaign.finish();
 const { counts } = campaign;
 console.log(`${counts.known} runs, ${counts.handoffs} hand-offs, ${counts.stops} stops, ${counts.cuts} connections lost, ` +
+    `${counts.steered} messages taken by active runs, ${counts.returned} returned, ` +
     `${counts.reattached} re-attached, ${counts.reposts} repeated, ${counts.lost} runs ended by a crash`);
 process.stdout.write(text);
 if (status === 0 && !options.keep) fs.rmSync(folder, { recursive: true });
