@@ -9,6 +9,7 @@
 #include "session/conversation/message_json.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 #include "translator/input/run_input.hpp"
+#include "translator/input/steer_request.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -73,6 +74,8 @@ private:
             co_await play(*request, next.label, nested);
         } else if (const auto* cancel = std::get_if<cancel_step>(&next.what)) {
             co_await play(*cancel, next.label);
+        } else if (const auto* steer = std::get_if<steer_step>(&next.what)) {
+            co_await play(*steer, next.label);
         } else {
             co_await stage_.close();
             co_await stage_.open();
@@ -105,6 +108,7 @@ private:
             co_await compare_stream(request, *answer, projection, label);
         }
         if (!nested) {
+            co_await compare_steered();
             compare_upstream(request, label);
         }
         co_await compare_journal(request, key, label);
@@ -116,6 +120,43 @@ private:
             co_await stage_.service().cancel({"", cancel.thread_id}, cancel.run_id);
         if (!cancelled || *cancelled != cancel.cancelled) {
             say(label, std::string("expected cancelled: ") + (cancel.cancelled ? "true" : "false"));
+        }
+    }
+
+    // Returns once the message waits for the run. A repeat learns what has become of it.
+    asio::awaitable<void> play(const steer_step& steer, const std::string& label) {
+        const auto decided = co_await send(steer, std::chrono::steady_clock::now());
+        if (decided && !*decided) {
+            steered_.emplace_back(&steer, label);
+        } else {
+            say(label, "the message does not wait for the run");
+        }
+    }
+
+    asio::awaitable<result<std::optional<gateway::steered_run>>>
+    send(const steer_step& steer, std::chrono::steady_clock::time_point give_up) {
+        auto read = translator::read_steer_request(
+            json::serialize(known_.fill(steer.input)), gateway::make_input_limits(stage_.config())
+        );
+        if (!read) {
+            co_return read.error();
+        }
+        gateway::steering what;
+        what.key.thread_id = std::move(read->thread_id);
+        what.run_id = std::move(read->run_id);
+        what.message = std::move(read->message);
+        co_return co_await stage_.service().steer(std::move(what), give_up);
+    }
+
+    asio::awaitable<void> compare_steered() {
+        for (const auto& [steer, label] : std::exchange(steered_, {})) {
+            const auto decided = co_await send(*steer, std::chrono::steady_clock::now());
+            const bool is_taken = decided && decided->has_value();
+            const bool is_returned = !decided && decided.error().code == errc::run_ended;
+            if (steer->taken ? !is_taken : !is_returned) {
+                say(label, steer->taken ? "the run has not taken the message"
+                                        : "the message was not returned");
+            }
         }
     }
 
@@ -425,6 +466,8 @@ private:
     stage stage_;
     placeholders known_;
     std::vector<std::string> report_;
+    /// Messages that wait for the active run, with the labels of their steps.
+    std::vector<std::pair<const steer_step*, std::string>> steered_;
     bool over_ = false;
 };
 

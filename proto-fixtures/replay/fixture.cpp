@@ -41,6 +41,11 @@ private:
             in.done();
             return {label, read_cancel(*cancel, in.at("cancel"))};
         }
+        if (const json::object* steer = in.object("steer")) {
+            steer_step read{*steer, in.flag("taken", true)};
+            in.done();
+            return {label, std::move(read)};
+        }
         if (in.flag("restart", false)) {
             in.done();
             return {label, restart_step{}};
@@ -99,7 +104,7 @@ private:
             for (const step& next : read.meanwhile) {
                 const auto* request = std::get_if<request_step>(&next.what);
                 if (request != nullptr && (!request->error || !request->upstream.empty())) {
-                    inner.fail("steps", "may only cancel, restart, or send what is refused");
+                    inner.fail("steps", "may only cancel, steer, restart, or send what is refused");
                 }
             }
             inner.done();

@@ -90,12 +90,18 @@ struct cancel_step {
     bool cancelled = false;
 };
 
+/// POST /agui/steer, while a run is active. Its answer is compared when the run has ended.
+struct steer_step {
+    boost::json::object input;
+    bool taken = true; ///< Otherwise it is refused with run_ended.
+};
+
 /// The process shuts down and starts again with the same database.
 struct restart_step {};
 
 struct step {
     std::string label; ///< "step 2", "step 2.1": of `meanwhile`.
-    std::variant<request_step, cancel_step, restart_step> what;
+    std::variant<request_step, cancel_step, steer_step, restart_step> what;
 };
 
 /// The gateway that a fixture is played against.
