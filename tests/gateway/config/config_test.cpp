@@ -207,7 +207,8 @@ model = "m"
     const std::vector<std::string> expected{
         "config:4:21: server.heartbeat_seconds: must be a whole number from 1 to 86400",
         "config:5:18: server.max_conections: unknown key",
-        "config:7:11: session.on_busy: must be one of \"reject\", \"enqueue\", \"supersede\", \"steer\"",
+        "config:7:11: session.on_busy: must be one of \"reject\", \"enqueue\", \"supersede\", "
+        "\"steer\"",
         ("config:10:12: models.main.base_url: must be an http:// or https:// URL without a user "
          "name or fragment"),
         "config:2:10: colour: unknown key",
