@@ -3,7 +3,7 @@
 // faults, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
-//        [--queue] [--failpoints]
+//        [--queue] [--steer] [--failpoints]
 // AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and clang-19; and pgbouncer for --pgbouncer.
 
 import { execFileSync, spawn } from 'node:child_process';
@@ -30,6 +30,7 @@ const { values: options } = parseArgs({
         keep: { type: 'string' },
         pgbouncer: { type: 'boolean', default: false },
         queue: { type: 'boolean', default: false },
+        steer: { type: 'boolean', default: false },
         failpoints: { type: 'boolean', default: false },
     },
 });
@@ -101,7 +102,7 @@ function storeOf(which) {
 // Through which others reach each gateway.
 const links = [];
 const campaign = await createCampaign({
-    folder, seed: options.seed, gateways, queue: options.queue,
+    folder, seed: options.seed, gateways, queue: options.queue, steers: options.steer,
     async peerUrl(port) {
         const link = await createNetwork([{ host: '127.0.0.1', port }]);
         links.push(link);

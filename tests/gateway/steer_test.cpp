@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -273,6 +274,68 @@ TEST_P(Steer, AnIdOfAnotherMessageIsRefused) {
 
     model.answer({.text = "Two"});
     rest_of(*reader);
+}
+
+TEST_P(Steer, TheRequestsGoOnFromTheOnesBefore) {
+    start();
+    std::string body = body_of("r");
+    body.insert(body.size() - 1, R"(,"context":[{"description":"cart","value":"3 items"}])");
+    const auto reader = open(body);
+    ASSERT_TRUE(model.wait_for_calls(1));
+    passed_places places;
+    const auto steering = steer("s");
+    ASSERT_TRUE(places.wait_for("steer.waits"));
+    model.answer({.text = "One"});
+    EXPECT_EQ(steering->read_reply().status, 200);
+    model.answer({.text = "Two"});
+    rest_of(*reader);
+    const auto next = open(body_of("n"));
+    ASSERT_TRUE(model.wait_for_calls(3));
+    model.answer({.text = "Three"});
+    rest_of(*next);
+
+    const std::vector<std::string> first = model.request(0);
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_THAT(first[0], HasSubstr("3 items"));
+    const std::vector<std::string> second = model.request(1);
+    EXPECT_THAT(second, ElementsAre(first[0], "assistant: One", "user: text of s"));
+    const std::vector<std::string> third = model.request(2);
+    ASSERT_EQ(third.size(), 5U);
+    EXPECT_TRUE(std::equal(second.begin(), second.end(), third.begin()));
+}
+
+TEST_P(Steer, AMessageMayHoldAnAttachmentOfTheThread) {
+    start();
+    const raw_reply kept = ask(post(
+        "/agui/threads/t/parts",
+        R"({"type":"image","source":{"type":"data","value":"aGVsbG8=","mimeType":"image/png"}})"
+    ));
+    ASSERT_EQ(kept.status, 200) << kept.body;
+    ASSERT_THAT(kept.body, Not(HasSubstr("aGVsbG8=")));
+    for (const bool by_request : {false, true}) {
+        const std::string number = by_request ? "2" : "1";
+        const auto reader = open(body_of("r" + number));
+        ASSERT_TRUE(model.wait_for_calls(by_request ? 3 : 1));
+        std::string body = by_request ? body_of("q") : steer_body("s");
+        const std::string text = by_request ? R"("q"}])" : R"("text of s"})";
+        const std::size_t at = body.find(text);
+        body.replace(at, text.find_last_of('"') + 1, "[" + kept.body + "]");
+        passed_places places;
+        raw_client sender(port());
+        sender.send(post(by_request ? "/agui" : "/agui/steer", body));
+        ASSERT_TRUE(places.wait_for(by_request ? "queue.offered" : "steer.waits"));
+
+        model.answer({.text = "One"});
+        EXPECT_EQ(sender.read_reply().status, 200);
+        model.answer({.text = "Two"});
+        rest_of(*reader);
+    }
+
+    EXPECT_EQ(conversation(), "r1-u - s - r2-u - q-u -");
+    const std::string stored = ask(get("/agui/threads/t/messages")).body;
+    const std::size_t first = stored.find("aGVsbG8=");
+    ASSERT_NE(first, std::string::npos) << stored;
+    EXPECT_NE(stored.find("aGVsbG8=", first + 1), std::string::npos) << stored;
 }
 
 TEST_P(Steer, AnEphemeralRunTakesAMessage) {
