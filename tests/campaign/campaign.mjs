@@ -86,7 +86,7 @@ export async function createCampaign({
     // Which run asks: the last message of a user names it, and an answer to a hand-off is the run after that one.
     function runThatAsks(messages) {
         const at = messages.findLastIndex((message) => message.role === 'user');
-        const [, thread, run] = /marker:([^/]+)\/(\w+)/.exec(messages[at].content);
+        const [, thread, run] = /marker:([^/]+)\/(\w+?)s?(?!\w)/.exec(messages[at].content); // `r0s`: a message for r0.
         const handed = messages.slice(at).some((message) => message.tool_calls?.some((call) => call.function.name === 'paint'));
         return { thread, run: handed ? `${run}a` : run };
     }
@@ -436,11 +436,15 @@ export async function createCampaign({
         }
     }
 
-    // A message for the run while it is active. It is sent again until the gateway says whether the run has taken it.
-    async function steer(thread, run) {
+    // A message for the run while it is active. It is sent again until the gateway says whether the run has taken it. It
+    // names the run: a gateway that wakes up with an earlier attempt must not give that to the next run.
+    async function steer(thread, run, driven) {
+        let over = false;
+        driven.finally(() => { over = true; }).catch(() => {});
+        while (!over && !holders.has(`${thread}/${run}`)) await sleep(10); // It has not begun.
         const message = { id: `s-${run}`, role: 'user', content: `kind:plain marker:${thread}/${run}s` };
-        const sent = JSON.stringify({ threadId: thread, message });
-        await sleep(20 + below(600));
+        const sent = JSON.stringify({ threadId: thread, runId: run, message });
+        await sleep(below(600));
         for (let attempt = 0; attempt < 2000; attempt += 1) {
             try {
                 const reply = await exchange('POST', '/agui/steer', sent, () => {});
@@ -476,7 +480,7 @@ export async function createCampaign({
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
                     await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [], known)]);
                 }
-                if (steers && below(2) === 0) await Promise.all([driven, steer(thread, run)]);
+                if (steers && below(2) === 0) await Promise.all([driven, steer(thread, run, driven)]);
                 const { terminal: end, first, given } = await driven;
                 if (given) break;
                 if (end.type === 'RUN_ERROR') counts.lost += 1;
