@@ -15,6 +15,9 @@ namespace {
 
 using pointer = json_pointer;
 
+// json_size() says at least so many bytes for a value and its name.
+constexpr std::size_t value_bytes = 4;
+
 bool begins_with(const pointer& whole, const pointer& start) {
     return whole.size() >= start.size() && std::equal(start.begin(), start.end(), whole.begin());
 }
@@ -217,6 +220,10 @@ private:
         }
         if (begins_with(place, from)) {
             return fail(errc::patch_conflict, "path", "a value cannot be moved into itself");
+        }
+        // Its depth is measured, which takes time for each of its values.
+        if (!count_moves(json_size(*found, limits_.max_moves) / value_bytes)) {
+            return false;
         }
         json::value moved = std::move(*found);
         return is_within(moved, place) && erase(from) && put(place, std::move(moved));

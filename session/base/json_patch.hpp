@@ -20,7 +20,8 @@ struct patch_limits {
     /// The approximate bytes that a patch may add (json_size()). `copy` could otherwise double a
     /// document with each operation.
     std::size_t max_added_bytes = 8U << 20U;
-    /// How many elements and members may move because others are inserted or removed: about 0.1 s.
+    /// How many values may move: those of a `move`, about, and the elements and members that move
+    /// because others are inserted or removed. They take about 0.1 s.
     std::size_t max_moves = 20'000'000;
 };
 

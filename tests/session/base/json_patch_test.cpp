@@ -192,6 +192,12 @@ TEST(JsonPatch, HasLimits) {
         patched("[1,2]", R"([{"op":"add","path":"/0","value":1}])", {.max_moves = 1}),
         "invalid_input [0].path"
     );
+    constexpr std::string_view to_and_fro = R"([{"op":"move","from":"/a","path":"/b"},
+        {"op":"move","from":"/b","path":"/a"}])";
+    EXPECT_EQ(patched(R"({"a":[1,2,3,4]})", to_and_fro, {.max_moves = 22}), R"({"a":[1,2,3,4]})");
+    EXPECT_EQ(
+        patched(R"({"a":[1,2,3,4]})", to_and_fro, {.max_moves = 15}), "invalid_input [1].path"
+    );
     EXPECT_EQ(patched("{}", "[{},{}]", {.max_operations = 1}), "invalid_input ");
 }
 
