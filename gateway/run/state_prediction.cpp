@@ -1,5 +1,6 @@
 #include "gateway/run/state_prediction.hpp"
 
+#include "session/base/finite_json.hpp"
 #include "session/base/partial_json.hpp"
 
 #include <boost/json/array.hpp>
@@ -86,7 +87,7 @@ std::vector<state_prediction::change> state_prediction::read(const call& of) con
     for (const predicted_member& each : members_) {
         const json::value* const value =
             each.tool == of.tool ? members->if_contains(each.argument) : nullptr;
-        if (value != nullptr) {
+        if (value != nullptr && session::is_finite(*value)) {
             changes.push_back({each.state_key, *value});
         }
     }

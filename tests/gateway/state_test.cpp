@@ -418,6 +418,16 @@ TEST_F(PredictedState, IsTakenBackIfTheToolChangesNothing) {
     EXPECT_EQ(state(), R"({"state":null})");
 }
 
+TEST_F(PredictedState, HoldsNoNumberThatJsonCannotExpress) {
+    add_tool([](runner::tool_invocation) -> boost::asio::awaitable<runner::tool_outcome> {
+        co_return runner::tool_outcome{};
+    });
+    write({R"({"text":[1e400,"a longer text"]})"});
+    start();
+
+    EXPECT_THAT(states_in(run("r1").body), ElementsAre());
+}
+
 TEST_F(PredictedState, IsTakenBackAtAHandOff) {
     write({R"({"text":"a longer text"})"});
     start();
