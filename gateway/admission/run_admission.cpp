@@ -127,7 +127,7 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
         request.queue_lock.reset();
         request.id_lock.reset();
         request.what.input.run_id = own->run_id;
-        request.arrival = registry.arrive(request.conversation, own->run_id, request.what.received);
+        request.arrival->rename(own->run_id);
         request.id_lock = co_await registry.lock_key(request.conversation, "run " + own->run_id);
     }
 }
@@ -210,7 +210,7 @@ find_segment(accepted_run::admitted& request) {
         run_registry& registry = request.core->registry;
         // In the order of the segments, so that two requests do not wait for each other.
         request.id_lock = co_await registry.lock_key(request.conversation, "run " + id);
-        request.arrival = registry.arrive(request.conversation, id, request.what.received);
+        request.arrival->rename(id);
         request.what.input.run_id = id;
         repeated = co_await find_repeated(request);
     }

@@ -159,6 +159,16 @@ void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool he
     }
 }
 
+void run_registry::arrival::rename(std::string run_id) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(owner_.mutex_);
+    auto& [conversation, name] = request_->name;
+    name = std::move(run_id);
+    if (owner_.early_stops_.take(conversation, name, request_->received, now)) {
+        request_->stop = request_->stop.value_or(stop_reason::cancelled);
+    }
+}
+
 bool run_registry::arrival::stopped() const {
     const std::lock_guard lock(owner_.mutex_);
     return request_->stop.has_value();

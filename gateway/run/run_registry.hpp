@@ -217,6 +217,9 @@ public:
     /// To be called when the request holds the thread. If the request then ends without a run,
     /// waiters for the thread are woken.
     void holds_thread() noexcept { holds_thread_ = true; }
+    /// Gives it another runId. A stop that has reached it stays, and one of that runId, kept
+    /// earlier, may apply too.
+    void rename(std::string run_id);
     /// Returns true if a stop has reached it: it should stop waiting, and its run must end at once.
     [[nodiscard]] bool stopped() const;
     /// Records that a stop has ended it. It is no run, but appeared as one to clients.

@@ -211,36 +211,59 @@ TEST_F(Approvals, ContinueTheRunUnderItsOwnId) {
 
 #ifdef AGUI_FAILPOINTS
 
-TEST_F(Approvals, UnderTheSameIdCanBeStopped) {
-    settings.server.threads = 2; // The run is held on one of them.
+class ApprovalsUnderOneId : public Approvals {
+protected:
+    ApprovalsUnderOneId() { settings.server.threads = 2; } // The run is held on one of them.
+
+    // Continues the run under its own id. At one place it sends a request, and goes on when that
+    // has come to another place.
+    std::string run_with(
+        std::string_view where, raw_client& client, const std::string& request,
+        std::string_view until
+    ) {
+        std::atomic<bool> sent = false;
+        std::atomic<bool> reached = false;
+        const failpoint_hook hook([&](std::string_view place) {
+            if (place == until) {
+                reached = true;
+            } else if (place == where && !sent.exchange(true)) {
+                client.send(request);
+                for (const auto give_up = std::chrono::steady_clock::now() + patience;
+                     !reached && std::chrono::steady_clock::now() < give_up;) {
+                    std::this_thread::yield();
+                }
+            }
+        });
+        std::string stream = run("r1", resume()).body;
+        EXPECT_TRUE(reached);
+        return stream;
+    }
+};
+
+class ApprovalsStopped : public ApprovalsUnderOneId,
+                         public ::testing::WithParamInterface<std::string_view> {};
+
+TEST_P(ApprovalsStopped, UnderTheSameId) {
+    const std::string stop = post("/agui/cancel", R"({"threadId":"t","runId":"r1"})");
     start();
     ask_person();
     raw_client canceller(port());
-    std::atomic<bool> counted = false;
-    const failpoint_hook hook([&](std::string_view place) {
-        if (place == "cancel.counted") {
-            counted = true;
-        } else if (place == "loop.approved") {
-            canceller.send(post("/agui/cancel", R"({"threadId":"t","runId":"r1"})"));
-            for (const auto until = std::chrono::steady_clock::now() + patience;
-                 !counted && std::chrono::steady_clock::now() < until;) {
-                std::this_thread::yield();
-            }
-        }
-    });
 
-    const std::string stopped = run("r1", resume()).body;
+    const std::string stopped = run_with(GetParam(), canceller, stop, "cancel.counted");
 
-    EXPECT_TRUE(counted);
     EXPECT_EQ(canceller.read_reply().body, R"({"cancelled":true})");
     EXPECT_THAT(stopped, HasSubstr(R"("outcome":{"type":"cancelled"})"));
     EXPECT_EQ(executed, 0);
-    EXPECT_THAT(
-        ask(post("/agui/cancel", R"({"threadId":"t","runId":"r1"})")).body, HasSubstr("true")
-    );
+    EXPECT_THAT(ask(stop).body, HasSubstr("true"));
     EXPECT_TRUE(interrupts().empty());
     EXPECT_THAT(history(), HasSubstr("The call was cancelled before it was executed."));
 }
+
+// Before the request is known to continue the run, and while the run holds its thread.
+INSTANTIATE_TEST_SUITE_P(
+    Places, ApprovalsStopped, ::testing::Values("admission.turn_taken", "loop.approved"),
+    [](const auto& tested) { return tested.index == 0 ? "admitted" : "running"; }
+);
 
 // What a crash at a place leaves behind.
 struct lost_at {
