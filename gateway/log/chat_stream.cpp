@@ -47,12 +47,13 @@ run_stream_request chat_stream::events_of(const chat_stream_request& what, const
     // The messages need all events. Events that the reader has are applied without being sent, and
     // a frame must not hold a text of which the reader has a part.
     events.split_at = what.after;
+    events.offset = what.offset;
     return events;
 }
 
 chat_stream::chat_stream(const chat_stream_request& what)
     : mode_(what.mode),
-      after_(what.after),
+      after_(what.offset + what.after),
       messages_(what.session_id, what.message_id, what.mode),
       frame_bytes_around_(sse_form().bytes_around() + messages_.frame_bytes_around()),
       form_(frame_bytes_around_ - std::min(frame_bytes_around_, event_bytes_around)),

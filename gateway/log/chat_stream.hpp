@@ -21,7 +21,8 @@ struct chat_stream_request {
     std::string session_id;
     std::string message_id;
     translator::chat_mode mode = translator::chat_mode::incremental;
-    std::uint64_t after = 0;         ///< The id of the last frame that the reader has.
+    std::uint64_t after = 0;  ///< The number, in the log, of the last frame that the reader has.
+    std::uint64_t offset = 0; ///< Added to these numbers (session::first_number).
     memory_budget* budget = nullptr; ///< Counts the reader's memory; may be null.
 };
 

@@ -6,6 +6,7 @@
 #include "gateway/run/taken_messages.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/missing_result.hpp"
 #include "session/history/shown_messages.hpp"
 #include "translator/agui/projected_events.hpp"
@@ -135,7 +136,10 @@ boost::asio::awaitable<result<void>> write_taken_end(
         sequence = each.sequence;
     }
     writer.set_time(request.ended_at);
-    writer.taken(request.answered_by, ids, sequence);
+    writer.taken(
+        session::client_run_id(request.answered_by), ids,
+        session::first_number(request.answered_by) + sequence
+    );
     writer.finish({});
     co_return result<void>();
 }

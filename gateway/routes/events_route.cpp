@@ -111,6 +111,7 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         chat.message_id = request.path_parameters.at(1);
         chat.mode = **form;
         chat.after = found->after;
+        chat.offset = found->offset;
         chat.budget = budget;
         co_return stream_reply{std::make_unique<chat_stream>(chat)};
     }

@@ -8,10 +8,14 @@
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/conversation/message_size.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +34,18 @@ failure maybe_stored() {
     return {
         errc::store_unavailable,
         "the message may have been stored: send the same message again to learn it"
+    };
+}
+
+// True if the client means this run: it names all segments of a run alike, or none.
+bool is_meant(const std::string& wanted, std::string_view stored_id) {
+    return wanted.empty() || wanted == session::client_run_id(stored_id);
+}
+
+// The run and its event as clients know them.
+steered_run as_shown(const std::string& stored_id, std::uint64_t sequence) {
+    return {
+        std::string(session::client_run_id(stored_id)), session::first_number(stored_id) + sequence
     };
 }
 
@@ -77,7 +93,7 @@ private:
         for (const bool ephemeral : {true, false}) {
             conversation_ = {what_.key, ephemeral};
             run_ = core_->registry.active(conversation_);
-            if (run_ && (what_.run_id.empty() || run_->record().run_id == what_.run_id)) {
+            if (run_ && is_meant(what_.run_id, run_->record().run_id)) {
                 return;
             }
         }
@@ -105,7 +121,8 @@ private:
         if (known->message.role != session::role::user) {
             co_return message_in_use();
         }
-        steered_run has{known->run_id, 1}; // The beginning of the run, unless it was active.
+        steered_run has =
+            as_shown(known->run_id, 1); // The beginning of the run, unless it was active.
         const auto taken =
             co_await find_taken(store, what_.key, [id = what_.message.id](const auto& each) {
                 return each.message_id == id;
@@ -114,7 +131,7 @@ private:
             co_return taken.error();
         }
         if (!taken->empty()) {
-            has = {taken->back().run_id, taken->back().sequence};
+            has = as_shown(taken->back().run_id, taken->back().sequence);
         }
         co_return std::optional(std::move(has));
     }
@@ -166,9 +183,9 @@ private:
         if (!there) {
             co_return there.error();
         }
-        const bool is_meant = there->has_value() && !(*there)->run_id.empty() &&
-                              (what_.run_id.empty() || what_.run_id == (*there)->run_id);
-        if (!is_meant) {
+        const bool is_there = there->has_value() && !(*there)->run_id.empty() &&
+                              is_meant(what_.run_id, (*there)->run_id);
+        if (!is_there) {
             co_return run_has_ended();
         }
         co_return failure{
@@ -185,7 +202,7 @@ private:
             const auto [fate, sequence] = run_->mailbox().outcome_of(*letter);
             switch (fate) {
             case letter_fate::taken:
-                co_return std::optional(steered_run{run_->record().run_id, sequence});
+                co_return std::optional(as_shown(run_->record().run_id, sequence));
             case letter_fate::returned:
                 co_return run_has_ended();
             case letter_fate::unknown:

@@ -24,7 +24,7 @@ struct steering {
     std::vector<std::string> notes; ///< What was left out of the message, for the log.
 };
 
-/// The run that has taken a message.
+/// The run that has taken a message, as clients know it.
 struct steered_run {
     std::string run_id;
     std::uint64_t sequence = 0; ///< Its event at which the message was taken.

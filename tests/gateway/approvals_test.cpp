@@ -199,6 +199,8 @@ TEST_F(Approvals, ContinueTheRunUnderItsOwnId) {
     EXPECT_EQ(events(last_of(first)).body, second.body);
     EXPECT_EQ(events(1'000'000'000).body, second.body);
     EXPECT_EQ(events(last_of(second.body)).status, 204);
+    const std::string chat = "/agui/threads/t/runs/r1/events?form=chat-stream&after=1000000000";
+    EXPECT_THAT(ask(get(chat)).body, StartsWith("id: 10000000"));
     EXPECT_EQ(error_code(events(last_of(second.body) + 1)), "cursor_expired");
     EXPECT_EQ(error_code(events(5'000'000'000)), "not_found");
     for (const std::string path : {"/agui/threads/t/events", "/agui/threads/t", "/agui/threads"}) {
@@ -264,6 +266,24 @@ INSTANTIATE_TEST_SUITE_P(
     Places, ApprovalsStopped, ::testing::Values("admission.turn_taken", "loop.approved"),
     [](const auto& tested) { return tested.index == 0 ? "admitted" : "running"; }
 );
+
+TEST_F(ApprovalsUnderOneId, TakeMessages) {
+    const std::string message = post(
+        "/agui/steer",
+        R"({"threadId":"t","runId":"r1","message":{"id":"s","role":"user","content":"More"}})"
+    );
+    start();
+    ask_person();
+    raw_client sender(port());
+
+    const std::string stream = run_with("loop.executing", sender, message, "steer.waits");
+
+    const std::string answer = sender.read_reply().body;
+    EXPECT_THAT(answer, StartsWith(R"({"taken":true,"runId":"r1","seq":1)"));
+    const std::string number = std::to_string(json::parse(answer).at("seq").to_number<int>());
+    EXPECT_THAT(stream, HasSubstr("id: " + number + "\ndata: {\"type\":\"MESSAGES_SNAPSHOT\""));
+    EXPECT_EQ(ask(message).body, answer) << "after its end";
+}
 
 // What a crash at a place leaves behind.
 struct lost_at {
