@@ -14,6 +14,10 @@ namespace json = boost::json;
 
 namespace {
 
+// Of the server's own events, such as run.stopped, and of the notes that it stores as activities
+// (session::failure_note). Tools must not forge them.
+constexpr std::string_view own_names = "agui-gateway.";
+
 failure refused_activity(std::string_view what) {
     return {errc::invalid_input, "the activity " + std::string(what), "activity"};
 }
@@ -51,6 +55,12 @@ result<std::string> loop_context::show_activity(activity shown) {
     }
     if (shown.type.empty()) {
         return refused_activity("has no type");
+    }
+    if (shown.type.starts_with(own_names)) {
+        return refused_activity("has a type of the server's own");
+    }
+    if (!is_sound_id(shown.id)) {
+        return refused_activity("has an id that is too long or has control characters");
     }
     kept* known = shown.id.empty() ? nullptr : find(shown.id);
     if (!session::is_finite(shown.content) || !session::is_finite(shown.metadata) ||
@@ -111,8 +121,7 @@ result<void> loop_context::patch_activity(std::string_view id, const json::value
 }
 
 void loop_context::send_custom(std::string_view name, const json::value& value) {
-    // The server's own events, such as run.stopped, must not be forged.
-    const bool is_own = name.starts_with("agui-gateway.");
+    const bool is_own = name.starts_with(own_names);
     if (!name.empty() && !is_own && session::is_finite(value)) {
         emit(custom_sent{name, json::serialize(value)});
     }

@@ -56,7 +56,8 @@ public:
     // Events, shown at once in the order of the calls. Texts must be UTF-8.
 
     /// Creates or replaces an activity; returns its id. It is stored with the run's next commit, so
-    /// that histories show it where it began. errc::invalid_input above the limits.
+    /// that histories show it where it began. errc::invalid_input above the limits, if the id is
+    /// not sound (is_sound_id), and for types that begin with `agui-gateway.`.
     [[nodiscard]] virtual result<std::string> show_activity(activity shown) = 0;
     /// Changes an activity that this run has shown, by a JSON Patch of its content. Fails as
     /// apply_patch(); errc::not_found for any other activity.

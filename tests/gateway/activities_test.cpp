@@ -163,6 +163,9 @@ TEST_F(Activities, ThatCannotBeAreRefused) {
         note(call.run->show_activity(
             {.type = "x", .content = {{"a", std::string(runner::activity_bytes_max, 'x')}}}
         ));
+        note(call.run->show_activity({.id = "a\n", .type = "x", .content = {}}));
+        note(call.run->show_activity({.type = "agui-gateway.error", .content = {{"refused", true}}})
+        );
         note(call.run->show_activity({.id = "a", .type = "x", .content = {}}));
         note(call.run->patch_activity("b", json::array()));
         note(call.run->patch_activity("a", {{{"op", "remove"}, {"path", "/x"}}}));
@@ -175,8 +178,8 @@ TEST_F(Activities, ThatCannotBeAreRefused) {
 
     EXPECT_THAT(
         outcomes, ElementsAre(
-                      "invalid_input", "invalid_input", "shown", "not_found", "patch_conflict",
-                      "invalid_input"
+                      "invalid_input", "invalid_input", "invalid_input", "invalid_input", "shown",
+                      "not_found", "patch_conflict", "invalid_input"
                   )
     );
     EXPECT_EQ(events_by_type(body, {"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}).size(), 1U);
