@@ -193,11 +193,12 @@ find_repeated(accepted_run::admitted& request) {
 // A request that answers the interrupts of the run whose id it repeats is that run's next segment.
 bool continues_run(const accepted_run::admitted& request, const repeated_run& repeated) {
     const session::run_record& before = repeated.run.record;
-    const bool is_segment = session::segment_of(before.run_id).number > 1;
+    const std::uint32_t number = session::segment_of(before.run_id).number;
     const bool has_interrupts = before.end_reason == interrupted ||
-                                (is_segment && before.status == session::run_status::failed);
-    return !repeated.by_key && has_interrupts && !request.what.input.resume.empty() &&
-           before.input_digest != request.digest && before.agent_id == request.agent->settings.id;
+                                (number > 1 && before.status == session::run_status::failed);
+    return !repeated.by_key && has_interrupts && number < session::segments_max &&
+           !request.what.input.resume.empty() && before.input_digest != request.digest &&
+           before.agent_id == request.agent->settings.id;
 }
 
 // The run that the request repeats, after it was given the id of the segment that it is.

@@ -25,6 +25,9 @@ struct run_segment {
     return segment_of(stored_id).run_id;
 }
 
+/// How many segments a run may have. A request under the run's id is compared with all of them.
+inline constexpr std::uint32_t segments_max = 100;
+
 /// What clients see as the number of an event is its number in its segment plus this for each
 /// segment before it. No segment has so many events.
 inline constexpr std::uint64_t segment_span = 1'000'000'000;

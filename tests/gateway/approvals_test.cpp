@@ -1,5 +1,6 @@
 // Approvals over HTTP: in every view, across restarts and failures, and under one runId.
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/support/patience.hpp"
 
@@ -209,6 +210,26 @@ TEST_F(Approvals, ContinueTheRunUnderItsOwnId) {
     restart();
     EXPECT_EQ(run("r1", resume()).body, second.body);
     EXPECT_EQ(executed, 1);
+}
+
+TEST_F(Approvals, ContinueARunUnderItsIdOnlySoOften) {
+    start();
+    ask_person();
+    const auto answer = [this](std::uint32_t number) {
+        return run(
+            "r1", R"([{"interruptId":"none","status":"resolved","payload":)" +
+                      std::to_string(number) + "}]"
+        );
+    };
+    for (std::uint32_t segment = 2; segment <= session::segments_max; ++segment) {
+        ASSERT_THAT(answer(segment).body, HasSubstr("RUN_ERROR"));
+    }
+
+    const raw_reply refused = answer(0);
+
+    EXPECT_EQ(refused.status, 409);
+    EXPECT_EQ(error_code(refused), "run_id_reused");
+    EXPECT_THAT(run("r2", resume()).body, HasSubstr("Ordered")) << "under another id";
 }
 
 #ifdef AGUI_FAILPOINTS
