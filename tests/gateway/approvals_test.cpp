@@ -222,7 +222,7 @@ TEST_F(Approvals, ContinueARunUnderItsIdOnlySoOften) {
         );
     };
     for (std::uint32_t segment = 2; segment <= session::segments_max; ++segment) {
-        ASSERT_THAT(answer(segment).body, HasSubstr("RUN_ERROR"));
+        ASSERT_EQ(answer(segment).status, 200);
     }
 
     const raw_reply refused = answer(0);

@@ -232,23 +232,22 @@ private:
         turns.resize(12, text); // More than a model is asked after pauses and calls.
         on.model().expect(turns);
         const auto events = run(post(on, thread, "run-1", {user("u1")}, tools));
-        json::array messages = check_calls(events);
+        json::array resume;
+        json::array messages = check_calls(events, resume);
         messages.push_back(user("u2"));
         on.model().expect({text});
-        const auto next = run(post(on, thread, "run-2", std::move(messages), tools));
+        const auto next = run(post(on, thread, "run-2", std::move(messages), tools, resume));
         EXPECT_EQ(next.empty() ? json::value() : next.back().at("type"), "RUN_FINISHED");
         check_request(on.model().asked());
     }
 
-    boost::asio::awaitable<std::vector<json::object>>
-    post(stage& on, std::string thread, std::string id, json::array messages, json::array tools) {
-        const json::value input{
-            {"threadId", std::move(thread)},
-            {"runId", std::move(id)},
-            {"protocolVersion", "1.1"},
-            {"messages", std::move(messages)},
-            {"tools", std::move(tools)}
-        };
+    boost::asio::awaitable<std::vector<json::object>> post(
+        stage& on, std::string thread, std::string id, json::array messages, json::array tools,
+        json::array resume = {}
+    ) {
+        const json::value input{{"threadId", std::move(thread)}, {"runId", std::move(id)},
+                                {"protocolVersion", "1.1"},      {"messages", std::move(messages)},
+                                {"tools", std::move(tools)},     {"resume", std::move(resume)}};
         gateway::requested_run request;
         request.input = translator::read_run_input(
                             json::serialize(input), gateway::make_input_limits(on.config())
@@ -267,9 +266,11 @@ private:
         co_return read.events;
     }
 
-    /// The calls that were executed or handed off have all of their arguments. Returns answers to
-    /// those that wait.
-    [[nodiscard]] json::array check_calls(const std::vector<json::object>& events) const {
+    /// The calls that were executed, handed off or shown to a person have all of their arguments.
+    /// Returns answers to those that wait for the client, and adds denials of the others to
+    /// `resume`.
+    [[nodiscard]] json::array
+    check_calls(const std::vector<json::object>& events, json::array& resume) const {
         std::map<std::string, std::string> arguments;
         json::array acted_upon;
         json::array answers;
@@ -286,6 +287,15 @@ private:
                      event.at("outcome").at("pendingToolCallIds").as_array()) {
                     acted_upon.push_back(id);
                     answers.push_back({{"role", "tool"}, {"toolCallId", id}, {"content", "done"}});
+                }
+            } else if (type == "RUN_FINISHED" && event.at("outcome").at("type") == "interrupt") {
+                for (const json::value& asked : event.at("outcome").at("interrupts").as_array()) {
+                    acted_upon.push_back(asked.at("toolCallId"));
+                    resume.push_back(
+                        {{"interruptId", asked.at("id")},
+                         {"status", "resolved"},
+                         {"payload", {{"approved", false}}}}
+                    );
                 }
             }
         }

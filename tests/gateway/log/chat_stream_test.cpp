@@ -18,12 +18,12 @@ namespace {
 using ::testing::HasSubstr;
 using translator::chat_mode;
 
-constexpr std::string_view started =
+constexpr std::string_view chat_run_started =
     R"({"type":"RUN_STARTED","timestamp":1,"threadId":"s","runId":"m"})";
 constexpr std::string_view begun =
     R"({"type":"TEXT_MESSAGE_START","timestamp":2,"messageId":"a","role":"assistant"})";
 constexpr std::string_view ended = R"({"type":"TEXT_MESSAGE_END","timestamp":3,"messageId":"a"})";
-constexpr std::string_view finished =
+constexpr std::string_view chat_run_finished =
     R"({"type":"RUN_FINISHED","timestamp":3,"threadId":"s","runId":"m"})";
 
 std::string delta(std::string_view text) {
@@ -51,7 +51,7 @@ protected:
     }
     void end() {
         append(ended);
-        append(finished, true);
+        append(chat_run_finished, true);
         (void)log->take_staged();
         log->publish_end();
     }
@@ -91,7 +91,7 @@ protected:
 
 TEST_F(ChatStreamSource, AFrameHasTheNumberOfItsEvent) {
     const auto stream = open(request(chat_mode::incremental));
-    append(started);
+    append(chat_run_started);
     append(begun);
     append(delta("x"));
 
@@ -107,7 +107,7 @@ TEST_F(ChatStreamSource, AFrameHasTheNumberOfItsEvent) {
 
 TEST_F(ChatStreamSource, EachDeltaOfALiveRunIsAFrame) {
     const auto stream = open(request(chat_mode::incremental));
-    append(started);
+    append(chat_run_started);
     append(begun);
     EXPECT_EQ(count_of(read(*stream), "data: "), 1U);
     for (int i = 0; i < 10; ++i) {
@@ -125,7 +125,7 @@ TEST_F(ChatStreamSource, ABatchIsNoLongerThanAskedForWhateverTheIds) {
     for (const std::size_t id_bytes : {1U, 36U, 512U}) {
         SCOPED_TRACE(id_bytes);
         log = std::make_shared<event_log>(context().get_executor(), event_log::settings{});
-        append(started);
+        append(chat_run_started);
         append(begun);
         for (int i = 0; i < 500; ++i) {
             append(delta("word "));
@@ -149,7 +149,7 @@ TEST_F(ChatStreamSource, ABatchIsNoLongerThanAskedForWhateverTheIds) {
 
 TEST_F(ChatStreamSource, InFullAFrameThatIsNotSentYetIsReplaced) {
     const auto stream = open(request(chat_mode::full));
-    append(started);
+    append(chat_run_started);
     append(begun);
     for (int i = 0; i < 100; ++i) {
         append(delta("word "));
@@ -164,7 +164,7 @@ TEST_F(ChatStreamSource, InFullAFrameThatIsNotSentYetIsReplaced) {
 }
 
 TEST_F(ChatStreamSource, InFullALongLogIsReadInPartsAndSentOnce) {
-    append(started);
+    append(chat_run_started);
     append(begun);
     for (int i = 0; i < 1000; ++i) {
         append(delta("word "));
@@ -181,7 +181,7 @@ TEST_F(ChatStreamSource, InFullALongLogIsReadInPartsAndSentOnce) {
 }
 
 TEST_F(ChatStreamSource, SmallReadsGiveTheSameFrames) {
-    append(started);
+    append(chat_run_started);
     append(begun);
     for (int i = 0; i < 100; ++i) {
         append(delta("word "));
@@ -196,12 +196,12 @@ TEST_F(ChatStreamSource, SmallReadsGiveTheSameFrames) {
 
 TEST_F(ChatStreamSource, ACursorBetweenJoinedDeltasNeverRepeatsText) {
     std::vector<session::log_entry> entries;
-    std::vector<std::string> events{std::string(started), std::string(begun)};
+    std::vector<std::string> events{std::string(chat_run_started), std::string(begun)};
     for (int i = 0; i < 8; ++i) {
         events.push_back(delta(std::to_string(i)));
     }
     events.emplace_back(ended);
-    events.emplace_back(finished);
+    events.emplace_back(chat_run_finished);
     for (const std::string& event : events) {
         entries.push_back({entries.size() + 1, event, {}});
     }
@@ -225,7 +225,7 @@ TEST_F(ChatStreamSource, ACursorBetweenJoinedDeltasNeverRepeatsText) {
 }
 
 TEST_F(ChatStreamSource, TheEndThatIsNotStoredHasNoNumber) {
-    append(started);
+    append(chat_run_started);
     (void)log->freeze();
     log->end_without_store(
         {R"({"type":"RUN_ERROR","timestamp":9,"message":"lost","code":"store_unavailable"})"}
@@ -246,7 +246,7 @@ TEST_F(ChatStreamSource, InFullTextAndFrameCountAsMemory) {
     what.budget = &budget;
     {
         const auto stream = open(what);
-        append(started);
+        append(chat_run_started);
         append(begun);
         for (int i = 0; i < 100; ++i) {
             append(delta(std::string(1000, 'x')));
@@ -266,7 +266,7 @@ TEST_F(ChatStreamSource, InFullAReaderIsCutOffIfThereIsNoMemoryForItsFrame) {
     chat_stream_request what = request(chat_mode::full);
     what.budget = &budget;
     const auto stream = open(what);
-    append(started);
+    append(chat_run_started);
     append(begun);
     append(delta(std::string(100'000, 'x')));
     end();
@@ -300,7 +300,7 @@ TEST_F(ChatStreamSource, WaitsForTheLog) {
     EXPECT_EQ(bytes, "");
     context().restart();
 
-    append(started);
+    append(chat_run_started);
 
     EXPECT_THAT(bytes, HasSubstr("generating"));
 }
