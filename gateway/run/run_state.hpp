@@ -10,8 +10,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -67,7 +67,7 @@ private:
     const clock& time_;
     const state_writing where_;
     const std::function<void(const runner::runner_event&)> show_;
-    std::deque<std::shared_ptr<job>> jobs_;
+    std::list<std::shared_ptr<job>> jobs_; ///< A list, because an empty deque takes 0.6 KB.
     bool is_working_ = false;
     bool closed_ = false;
     /// Readers hold the document that is stored. Otherwise the next change shows all of it.

@@ -45,16 +45,22 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
         if (stop_.requested()) {
             co_return stop_.reason();
         }
-        // What was shown between two steps comes before the messages of the next one.
+        // Activities shown between two steps are stored before the messages of the next step.
         if (open_context_->has_unstored() && !co_await conversation_.commit({})) {
             co_return stop_reason::store_unavailable;
         }
         std::optional<stop_reason> ended;
         switch (next_run_step(conversation_.open_calls())) {
         case run_step::ask_model:
-            ended = request_.next == session::next_step::call_model
-                        ? co_await next_round()
-                        : std::optional(co_await end_without_model());
+            if (request_.next != session::next_step::call_model) {
+                ended = co_await end_without_model();
+                break;
+            }
+            ended = co_await before_answer();
+            if (!ended) {
+                ended = co_await ask(); // Here, because each stream holds the frames around it.
+                ended = co_await after_answer(ended);
+            }
             break;
         case run_step::execute_calls:
             ended = co_await tool_round_.execute();
@@ -73,14 +79,16 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
 }
 
 // A paused answer is sent back with nothing after it.
-boost::asio::awaitable<std::optional<stop_reason>> agent_run::next_round() {
+boost::asio::awaitable<std::optional<stop_reason>> agent_run::before_answer() {
     std::optional<stop_reason> ended = check_tokens();
     if (!ended && sink_.has_messages() && !model_round_.paused()) {
         ended = co_await take_messages();
     }
-    if (!ended) {
-        ended = co_await ask();
-    }
+    co_return ended;
+}
+
+boost::asio::awaitable<std::optional<stop_reason>>
+agent_run::after_answer(std::optional<stop_reason> ended) {
     if (!ended) {
         co_return co_await keep_answer();
     }

@@ -86,7 +86,11 @@ protected:
     std::unique_ptr<session::changes> unstored_; ///< Change of a turn whose commit failed.
 
 private:
-    boost::asio::awaitable<std::optional<stop_reason>> next_round();
+    /// The end reason if the model may not be asked.
+    boost::asio::awaitable<std::optional<stop_reason>> before_answer();
+    /// Takes the result of ask(); nullopt if another step follows.
+    boost::asio::awaitable<std::optional<stop_reason>> after_answer(std::optional<stop_reason> ended
+    );
     boost::asio::awaitable<std::optional<stop_reason>> continue_with_messages();
     boost::asio::awaitable<std::optional<stop_reason>> take_messages();
     [[nodiscard]] bool may_answer_messages() const noexcept;
