@@ -37,8 +37,8 @@ struct taken_message {
     std::string request_run_id; ///< The request from the queue that brought it; often empty.
 };
 
-/// Those of the thread's taken messages that are meant, in order. Reads all session events of the
-/// thread. The arguments must outlive the await.
+/// Returns the thread's taken messages for which `is_meant` returns true, in order. Reads all
+/// session events of the thread. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::vector<taken_message>>> find_taken(
     session::store& store, const session::thread_key& key,
     std::function<bool(const taken_message&)> is_meant

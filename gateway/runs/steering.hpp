@@ -21,7 +21,7 @@ struct steering {
     session::thread_key key;
     std::string run_id; ///< Empty for whatever run is active.
     session::message message;
-    std::vector<std::string> notes; ///< What was left out of the message, for the log.
+    std::vector<std::string> notes; ///< Notes for the log about parts that were left out.
 };
 
 /// The run that has taken a message, as clients know it.

@@ -59,7 +59,7 @@ result<void> check_document(const argument_schema& schema, const json::value& do
     json::object fitted = *members;
     check_budget budget;
     if (const auto violation = schema.fit(fitted, budget)) {
-        // What is told of arguments begins with a sentence about them.
+        // The text begins with a sentence about arguments, which a state does not have.
         const std::size_t places = violation->told.find("At ");
         return failure{
             errc::invalid_input,

@@ -76,7 +76,7 @@ using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_in
 /// are the stricter.
 enum class approval_rule {
     never,
-    destructive, ///< Those of tools that may destroy something.
+    destructive, ///< Calls of tools that may destroy something.
     always,
 };
 

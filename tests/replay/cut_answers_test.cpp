@@ -62,7 +62,7 @@ std::string text_answer(const gateway::model_config& model) {
     }
 }
 
-/// What the gateway learns of an answer whose bytes these are.
+/// The parts of an answer that the gateway reads from its bytes.
 struct learned {
     std::string all;                    ///< Equal if the gateway cannot tell two answers apart.
     std::vector<std::string> arguments; ///< Of each call.

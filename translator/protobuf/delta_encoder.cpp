@@ -15,7 +15,7 @@
 namespace agui::translator {
 namespace {
 
-/// What the deltas of one type share.
+/// The parts that all deltas of one type have in common.
 struct delta_shape {
     std::string_view begin; ///< The event up to its id.
     unsigned arm;
