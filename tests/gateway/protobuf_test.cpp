@@ -209,13 +209,7 @@ TEST_F(Protobuf, HasNoHeartbeats) {
 TEST_F(Protobuf, AReaderThatIsCutOffSeesABrokenBody) {
     settings.server.reader_buffer_bytes = 16'384;
     settings.server.lag = std::chrono::milliseconds(600);
-    answer = say_and_stall(std::string(8'000, 'x'));
-    const std::string piece = answer.body;
-    for (int i = 0; i < 4'000; ++i) {
-        answer.body += piece;
-    }
-    answer.stall_after_frames = 4'000;
-    answer.pace = std::chrono::milliseconds(1);
+    answer = flood();
     start();
     raw_client slow(port(), small_window);
     slow.send(post("/agui", run_body("t", "r"), wants_protobuf));

@@ -315,15 +315,7 @@ class LaggingReader : public server_test {};
 TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
     settings.server.reader_buffer_bytes = 16'384;
     settings.server.lag = std::chrono::milliseconds(600);
-    // A run that writes ten times as fast as its reader reads, and does not end before the reader
-    // is cut off.
-    answer = say_and_stall(std::string(8'000, 'x'));
-    const std::string piece = answer.body;
-    for (int i = 0; i < 4'000; ++i) {
-        answer.body += piece;
-    }
-    answer.stall_after_frames = 4'000;
-    answer.pace = std::chrono::milliseconds(1);
+    answer = flood();
     start();
     raw_client slow(port(), small_window);
     slow.send(post("/agui", run_body("t", "r")));

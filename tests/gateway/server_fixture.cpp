@@ -4,6 +4,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <chrono>
+
 namespace agui::test {
 runner::scripted_answer say(std::string_view text) {
     runner::scripted_answer answer;
@@ -22,6 +24,17 @@ runner::scripted_answer say_and_stall(std::string_view text) {
     answer.body = text_frame(text);
     answer.stall_after_frames = 1;
     return answer;
+}
+
+runner::scripted_answer flood() {
+    runner::scripted_answer made = say_and_stall(std::string(8'000, 'x'));
+    const std::string piece = made.body;
+    for (int i = 0; i < 4'000; ++i) {
+        made.body += piece;
+    }
+    made.stall_after_frames = 4'000;
+    made.pace = std::chrono::milliseconds(1);
+    return made;
 }
 
 std::string run_body(std::string_view thread_id, std::string_view run_id, std::string_view text) {
@@ -85,6 +98,15 @@ server_test::server_test() {
 }
 
 server_test::~server_test() = default;
+
+boost::json::value server_test::json_of(std::string_view path) const {
+    const raw_reply reply = ask(get(path));
+    EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
+    boost::system::error_code ec;
+    boost::json::value body = boost::json::parse(reply.body, ec);
+    EXPECT_FALSE(ec) << reply.body;
+    return body;
+}
 
 void server_test::use_sqlite(std::string_view name) {
     settings.session.store = gateway::session_config::store_kind::sqlite;

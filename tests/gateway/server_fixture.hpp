@@ -6,6 +6,7 @@
 #include "tests/support/model_frames.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <boost/json/value.hpp>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -23,6 +24,10 @@ namespace agui::test {
 call_tool(std::string_view name, std::string_view arguments = "{}");
 /// An answer that says `text` and then waits until it is cancelled.
 [[nodiscard]] runner::scripted_answer say_and_stall(std::string_view text);
+
+/// An answer of 32 MB, ten times as fast as a slow reader reads, that does not end before the
+/// reader is cut off.
+[[nodiscard]] runner::scripted_answer flood();
 
 /// The JSON of a RunAgentInput with one user message.
 [[nodiscard]] std::string
@@ -47,6 +52,9 @@ protected:
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     /// Sends one request on a new connection.
     raw_reply ask(std::string_view bytes) const;
+
+    /// The JSON that a GET of the path answers with.
+    boost::json::value json_of(std::string_view path) const;
 
     /// Makes SQLite the store, in a folder that is removed after the test.
     void use_sqlite(std::string_view name = "agui.db");

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -75,6 +76,21 @@ protected:
         client->send(post("/agui/steer", steer_body(id, run_id, thread)));
         return client;
     }
+
+    /// Begins run `r`, and returns true once a message waits for it.
+    bool let_wait(std::string_view id) {
+        reader = open(body_of("r"));
+        if (!model.wait_for_calls(1)) {
+            return false;
+        }
+        places.emplace();
+        steering = steer(id);
+        return places->wait_for("steer.waits");
+    }
+
+    std::unique_ptr<raw_client> reader;   ///< Of run `r`.
+    std::unique_ptr<raw_client> steering; ///< Gets the answer to the message.
+    std::optional<passed_places> places;
 
     /// The ids of the thread's messages, `-` for those of models.
     std::string conversation(std::string_view thread = "t") {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,21 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class SteerQueue : public steer_test {};
+class SteerQueue : public steer_test {
+protected:
+    /// Begins run `r`, and returns true once request `q` waits for it.
+    bool let_request_wait() {
+        reader = open(body_of("r"));
+        if (!model.wait_for_calls(1)) {
+            return false;
+        }
+        places.emplace();
+        waiting = open(body_of("q"));
+        return places->wait_for("queue.offered");
+    }
+
+    std::unique_ptr<raw_client> waiting;
+};
 
 INSTANTIATE_TEST_SUITE_P(
     Stores, SteerQueue, ::testing::Values(store_kind::memory, store_kind::sqlite),
@@ -26,11 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(SteerQueue, ATakenRequestIsARunOfItsOwn) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto waiting = open(body_of("q"));
-    ASSERT_TRUE(places.wait_for("queue.offered"));
+    ASSERT_TRUE(let_request_wait());
 
     model.answer({.text = "One"});
     const std::string taken = rest_of(*waiting);
@@ -65,11 +76,7 @@ TEST_P(SteerQueue, ATakenRequestIsARunOfItsOwn) {
 TEST_P(SteerQueue, ARequestThatIsNotTakenRunsAsAnyOther) {
     settings.session.queue_hold = std::chrono::seconds(0);
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto waiting = open(body_of("q"));
-    ASSERT_TRUE(places.wait_for("queue.offered"));
+    ASSERT_TRUE(let_request_wait());
 
     model.answer({.call_id = "c"});
     EXPECT_THAT(rest_of(*reader), HasSubstr("TOOL_CALL_END"));
@@ -106,11 +113,7 @@ TEST_P(SteerQueue, SeveralRequestsAreTakenInTheirOrder) {
 
 TEST_P(SteerQueue, AStopWithdrawsAMessageThatWaits) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto waiting = open(body_of("q"));
-    ASSERT_TRUE(places.wait_for("queue.offered"));
+    ASSERT_TRUE(let_request_wait());
 
     EXPECT_EQ(
         ask(post("/agui/cancel", R"({"threadId":"t","runId":"q"})")).body, R"({"cancelled":true})"
@@ -143,13 +146,9 @@ TEST_P(SteerQueue, ARequestOfAnotherAgentWaitsForTheNextRun) {
 
 TEST_P(SteerQueue, BothFormsAreTakenTogether) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto waiting = open(body_of("q"));
-    ASSERT_TRUE(places.wait_for("queue.offered"));
+    ASSERT_TRUE(let_request_wait());
     const auto steering = steer("s");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(places->wait_for("steer.waits"));
 
     model.answer({.text = "One"});
     EXPECT_EQ(steering->read_reply().status, 200);
@@ -162,13 +161,9 @@ TEST_P(SteerQueue, BothFormsAreTakenTogether) {
 
 TEST_P(SteerQueue, ARepeatOfASteeredMessageIsNotTakenTwice) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto waiting = open(body_of("q"));
-    ASSERT_TRUE(places.wait_for("queue.offered"));
+    ASSERT_TRUE(let_request_wait());
     const auto steering = steer("q-u");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(places->wait_for("steer.waits"));
 
     model.answer({.text = "One"});
     EXPECT_EQ(steering->read_reply().status, 200);

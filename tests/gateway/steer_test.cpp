@@ -28,11 +28,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Steer, AMessageMakesTheRunGoOnInsteadOfEnding) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto steering = steer("s");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(let_wait("s"));
 
     model.answer({.text = "One"});
     const raw_reply answer = steering->read_reply();
@@ -80,11 +76,7 @@ TEST_P(Steer, AMessageComesAfterTheResultsOfARound) {
 
 TEST_P(Steer, AHandOffReturnsTheMessage) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto steering = steer("s");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(let_wait("s"));
 
     model.answer({.call_id = "c"});
     const raw_reply refused = steering->read_reply();
@@ -99,11 +91,7 @@ TEST_P(Steer, AHandOffReturnsTheMessage) {
 
 TEST_P(Steer, AStopReturnsTheMessage) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto steering = steer("s");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(let_wait("s"));
 
     EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})");
 
@@ -114,11 +102,7 @@ TEST_P(Steer, AStopReturnsTheMessage) {
 
 TEST_P(Steer, AFailureOfTheModelReturnsTheMessage) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto steering = steer("s");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(let_wait("s"));
 
     model.answer({.fails = true});
 
@@ -260,11 +244,7 @@ TEST_P(Steer, OnlyUserMessagesAreTaken) {
 
 TEST_P(Steer, AnIdOfAnotherMessageIsRefused) {
     start();
-    const auto reader = open(body_of("r"));
-    ASSERT_TRUE(model.wait_for_calls(1));
-    passed_places places;
-    const auto steering = steer("s");
-    ASSERT_TRUE(places.wait_for("steer.waits"));
+    ASSERT_TRUE(let_wait("s"));
     model.answer({.text = "One"});
     EXPECT_EQ(steering->read_reply().status, 200);
     const raw_reply thread = ask(get("/agui/threads/t/messages"));

@@ -3,7 +3,6 @@
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,15 +14,6 @@ namespace {
 
 class Capabilities : public server_test {
 protected:
-    boost::json::value of(std::string_view path) {
-        const raw_reply reply = ask(get(path));
-        EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
-        boost::system::error_code ec;
-        boost::json::value body = boost::json::parse(reply.body, ec);
-        EXPECT_FALSE(ec) << reply.body;
-        return body;
-    }
-
     void add_agent(std::string_view id) {
         gateway::agent_config agent = settings.agents.front();
         agent.id = id;
@@ -35,11 +25,11 @@ TEST_F(Capabilities, AreThoseOfTheAgentThatIsNamedOrElseOfTheDefaultOne) {
     add_agent("other");
     settings.agents.back().max_rounds = 3;
     start();
-    const boost::json::value usual = of("/agui/capabilities");
+    const boost::json::value usual = json_of("/agui/capabilities");
     EXPECT_EQ(usual.at("identity").at("name").as_string(), settings.agents.front().id);
-    EXPECT_EQ(of("/agui/agents/" + settings.agents.front().id + "/capabilities"), usual);
+    EXPECT_EQ(json_of("/agui/agents/" + settings.agents.front().id + "/capabilities"), usual);
 
-    const boost::json::value other = of("/agui/agents/other/capabilities");
+    const boost::json::value other = json_of("/agui/agents/other/capabilities");
     EXPECT_EQ(other.at("identity").at("name").as_string(), "other");
     EXPECT_EQ(other.at("execution").at("maxIterations").to_number<int>(), 3);
 
@@ -53,13 +43,13 @@ TEST_F(Capabilities, TheFirstAgentAnswersWhereNoneIsCalledDefault) {
     settings.agents.front().id = "first";
     add_agent("second");
     start();
-    EXPECT_EQ(of("/agui/capabilities").at("identity").at("name").as_string(), "first");
+    EXPECT_EQ(json_of("/agui/capabilities").at("identity").at("name").as_string(), "first");
 }
 
 TEST_F(Capabilities, FollowTheConfiguration) {
     settings.server.run_timeout = std::chrono::seconds(90);
     start();
-    const boost::json::value plain = of("/agui/capabilities");
+    const boost::json::value plain = json_of("/agui/capabilities");
     EXPECT_FALSE(plain.at("output").at("structuredOutput").as_bool());
     EXPECT_FALSE(plain.at("state").at("persistentState").as_bool()) << "the store is in memory";
     EXPECT_FALSE(plain.at("humanInTheLoop").at("approvals").as_bool());
@@ -69,7 +59,7 @@ TEST_F(Capabilities, FollowTheConfiguration) {
 TEST_F(Capabilities, SayThatAPersonIsAsked) {
     settings.agents.front().approval = runner::approval_rule::destructive;
     start();
-    const boost::json::value found = of("/agui/capabilities");
+    const boost::json::value found = json_of("/agui/capabilities");
     for (const std::string_view what : {"approvals", "interrupts", "approveWithEdits"}) {
         EXPECT_TRUE(found.at("humanInTheLoop").at(what).as_bool()) << what;
     }
@@ -79,7 +69,7 @@ TEST_F(Capabilities, SayThatAStoreKeepsStateAndThatAReplyMayHaveAForm) {
     use_sqlite();
     settings.agents.front().overridable = {"response_format"};
     start();
-    const boost::json::value found = of("/agui/capabilities");
+    const boost::json::value found = json_of("/agui/capabilities");
     EXPECT_TRUE(found.at("output").at("structuredOutput").as_bool());
     EXPECT_TRUE(found.at("state").at("persistentState").as_bool());
 }

@@ -20,15 +20,6 @@ using ::testing::Not;
 
 class ThreadRoutes : public server_test {
 protected:
-    boost::json::value json_of(std::string_view path) {
-        const raw_reply reply = ask(get(path));
-        EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
-        boost::system::error_code ec;
-        boost::json::value body = boost::json::parse(reply.body, ec);
-        EXPECT_FALSE(ec) << reply.body;
-        return body;
-    }
-
     raw_reply patch(std::string_view path, std::string_view body) {
         std::string request = post(path, body);
         return ask(request.replace(0, 4, "PATCH"));
