@@ -222,7 +222,7 @@ private:
             return fail(errc::patch_conflict, "path", "a value cannot be moved into itself");
         }
         // Its depth is measured, which takes time for each of its values.
-        if (!count_moves(json_size(*found, limits_.max_moves) / value_bytes)) {
+        if (!count_moves(json_size(*found, limits_.max_moves * value_bytes) / value_bytes)) {
             return false;
         }
         json::value moved = std::move(*found);
