@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* take_lease =
     "SELECT its_token, has_orphans, its_run, its_gateway, has_expired "
-    "FROM agui.take_lease($1, $2, $3, $4)";
+    "FROM agui.take_lease($1, $2, $3, $4, $5)";
 constexpr const char* holder_of =
     "SELECT l.run_id, l.run_number, l.first_own_message, l.gateway FROM agui.leases l "
     "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
@@ -33,8 +33,9 @@ constexpr const char* lock_left_leases =
     "SELECT l.principal, l.thread_id, " AGUI_PG_LEASE_HAS_RUN " FROM l";
 constexpr const char* next_tokens = "SELECT agui.next_lease_token() FROM generate_series(1, $1)";
 constexpr const char* take_left_leases =
-    "UPDATE agui.leases l SET gateway = $1, token = c.token, run_id = '', run_number = 0, "
-    "first_own_message = -1 FROM unnest($2, $3, $4) AS c(principal, thread_id, token) "
+    "UPDATE agui.leases l SET gateway = $1, token = c.token, run_id = '', attempt = NULL, "
+    "run_number = 0, first_own_message = -1 "
+    "FROM unnest($2, $3, $4) AS c(principal, thread_id, token) "
     "WHERE l.principal = c.principal AND l.thread_id = c.thread_id";
 constexpr const char* drop_left_leases =
     "DELETE FROM agui.leases l USING unnest($1, $2) AS c(principal, thread_id) "
@@ -144,13 +145,14 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
 
 asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, std::string run_id) {
     const auto give_up = std::chrono::steady_clock::now() + shared_.patience.store_wait;
+    const std::int64_t attempt = ++attempts_;
     answer last;
     for (int round = 0; round < rounds_max; ++round) {
         if (!co_await has_number(give_up)) {
             co_return no_gateway();
         }
         const std::int64_t gateway = gateway_.id();
-        last = co_await ask(key, run_id, gateway);
+        last = co_await ask(key, run_id, gateway, attempt);
         if (gateway != gateway_.id()) {
             continue; // Its number was lost while it was asked for.
         }
@@ -185,13 +187,19 @@ asio::awaitable<bool> pg_leases::has_number(std::chrono::steady_clock::time_poin
     co_return true;
 }
 
-asio::awaitable<pg_leases::answer>
-pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t gateway) {
+asio::awaitable<pg_leases::answer> pg_leases::ask(
+    const thread_key& key, const std::string& run_id, std::int64_t gateway, std::int64_t attempt
+) {
     std::vector<pg_rows> results;
+    int tries = 0;
     try {
-        results = co_await write_at_once(shared_, {}, [=] {
+        results = co_await write_at_once(shared_, {}, [&, gateway, attempt] {
+            // The server may execute an earlier try when the thread has been released again.
+            if (++tries > 1) {
+                compare_from_ = std::chrono::steady_clock::now() + 3 * shared_.patience.store_wait;
+            }
             pg_batch batch;
-            batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id);
+            batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id, attempt);
             return batch;
         });
     } catch (const pg_error& error) {
@@ -243,7 +251,11 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
         });
         strays_seen_at_ = fences;
     }
-    if (const std::int64_t timeline = gateway_.timeline(); compared_at_ != timeline) {
+    const bool is_due = compare_from_ && std::chrono::steady_clock::now() >= *compare_from_;
+    if (const std::int64_t timeline = gateway_.timeline(); compared_at_ != timeline || is_due) {
+        if (is_due) {
+            compare_from_.reset();
+        }
         co_await compare_with_table();
         compared_at_ = timeline;
     }

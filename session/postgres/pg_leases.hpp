@@ -98,7 +98,8 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool>
     has_number(std::chrono::steady_clock::time_point give_up);
     [[nodiscard]] boost::asio::awaitable<answer>
-    ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
+    ask(const thread_key& key, const std::string& run_id, std::int64_t gateway,
+        std::int64_t attempt);
     [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;
     void erase(std::map<thread_key, entry>::iterator gone) AGUI_REQUIRES(mutex_);
     /// A thread without a holder, as in the table once the claim is committed.
@@ -144,6 +145,9 @@ private:
     /// due.
     std::optional<std::uint64_t> strays_seen_at_;
     std::int64_t compared_at_ = 0; ///< pg_gateway::timeline() at the last compare_with_table().
+    /// The next compare_with_table() for another reason than the timeline.
+    std::optional<std::chrono::steady_clock::time_point> compare_from_;
+    std::int64_t attempts_ = 0; ///< Calls of acquire_in_table() so far.
     bool is_closed_ = false;
 };
 

@@ -8,27 +8,32 @@ namespace agui::session {
 
 /// Gives the lease to the gateway, with a new token. If another gateway has it, `its_token` is
 /// null, and the answer names the holder. A row of the same gateway was released there and is not
-/// yet deleted, because its process knows the leases that it holds. Concurrent calls wait before
-/// the INSERT takes its snapshot, so each sees the holder and its gateway, and tokens are drawn in
-/// the order in which they are given out.
+/// yet deleted, because its process knows the leases that it holds, and acquires a thread by one
+/// attempt after the other. If this attempt or a later one has made the row, the call repeats one
+/// whose answer was lost, or is that one, and the row stays as it is.
+/// Concurrent calls wait before the INSERT takes its snapshot, so each sees the holder and its
+/// gateway, and tokens are drawn in the order in which they are given out.
 inline constexpr const char* pg_take_lease = R"sql(
 CREATE FUNCTION agui.take_lease(
-    of_principal bytea, of_thread_id bytea, by_gateway bigint, by_run bytea,
+    of_principal bytea, of_thread_id bytea, by_gateway bigint, by_run bytea, by_attempt bigint,
     OUT its_token bigint, OUT has_orphans boolean,
     OUT its_run bytea, OUT its_gateway bigint, OUT has_expired boolean
 ) LANGUAGE plpgsql AS $$ BEGIN
 PERFORM agui.enter(by_gateway);
 PERFORM pg_advisory_xact_lock((16712::bigint << 48) + ('x' || encode(substr(sha256(
 sha256(of_principal) || of_thread_id), 1, 6), 'hex'))::bit(48)::bigint);
-PERFORM 1 FROM agui.leases l WHERE l.principal = of_principal AND l.thread_id = of_thread_id
-FOR UPDATE;
-INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id)
-VALUES (of_principal, of_thread_id, by_gateway, agui.next_lease_token(), by_run)
-ON CONFLICT ON CONSTRAINT leases_pkey DO UPDATE SET gateway = excluded.gateway,
-token = excluded.token, run_id = excluded.run_id, run_number = 0, first_own_message = -1
-WHERE l.gateway = excluded.gateway OR NOT EXISTS
-(SELECT FROM agui.gateways g WHERE g.id = l.gateway AND NOT g.fenced)
-RETURNING l.token INTO its_token;
+SELECT CASE WHEN l.gateway = by_gateway AND l.attempt >= by_attempt THEN l.token END INTO its_token
+FROM agui.leases l WHERE l.principal = of_principal AND l.thread_id = of_thread_id FOR UPDATE;
+IF its_token IS NULL THEN
+    INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id, attempt)
+    VALUES (of_principal, of_thread_id, by_gateway, agui.next_lease_token(), by_run, by_attempt)
+    ON CONFLICT ON CONSTRAINT leases_pkey DO UPDATE SET gateway = excluded.gateway,
+    token = excluded.token, run_id = excluded.run_id, attempt = excluded.attempt, run_number = 0,
+    first_own_message = -1
+    WHERE l.gateway = excluded.gateway OR NOT EXISTS
+    (SELECT FROM agui.gateways g WHERE g.id = l.gateway AND NOT g.fenced)
+    RETURNING l.token INTO its_token;
+END IF;
 IF its_token IS NULL THEN
     SELECT l.run_id, l.gateway, coalesce(g.expires < clock_timestamp(), true)
     INTO its_run, its_gateway, has_expired
@@ -38,6 +43,17 @@ ELSE
     has_orphans := EXISTS (SELECT FROM agui.threads t JOIN agui.runs r ON r.thread = t.id
     AND r.status = 'active' WHERE t.principal = of_principal AND t.thread_id = of_thread_id);
 END IF; END $$
+)sql";
+
+/// For gateways of version 9, which do not name their attempts.
+inline constexpr const char* pg_take_lease_9 = R"sql(
+CREATE OR REPLACE FUNCTION agui.take_lease(
+    of_principal bytea, of_thread_id bytea, by_gateway bigint, by_run bytea,
+    OUT its_token bigint, OUT has_orphans boolean,
+    OUT its_run bytea, OUT its_gateway bigint, OUT has_expired boolean
+) LANGUAGE sql AS $$
+SELECT * FROM agui.take_lease(of_principal, of_thread_id, by_gateway, by_run, NULL)
+$$
 )sql";
 
 /// Stores the rows that a change adds to a thread, without the thread's own row: messages after its

@@ -194,14 +194,20 @@ constexpr const char* first_schema[] = {
     // Identifies the session and the start of the server.
     "CREATE FUNCTION agui.connection_name() RETURNS text LANGUAGE sql STABLE AS "
     "$$ SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) $$",
-    pg_take_lease,
     pg_add_to_thread,
     pg_begin_run,
     pg_end_run,
     pg_add_entries,
 };
 
-constexpr pg_migration all_migrations[] = {{first_schema, false}};
+// attempt: a random number of the call that acquired the lease; null if a claim of orphans did.
+constexpr const char* version_10[] = {
+    "ALTER TABLE agui.leases ADD COLUMN attempt bigint",
+    pg_take_lease,
+    pg_take_lease_9,
+};
+
+constexpr pg_migration all_migrations[] = {{first_schema, false}, {version_10, false}};
 
 std::int64_t newest_of(std::span<const pg_migration> migrations) {
     return pg_first_version - 1 + static_cast<std::int64_t>(migrations.size());

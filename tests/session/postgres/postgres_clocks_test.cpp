@@ -198,9 +198,10 @@ protected:
             second_ = std::make_unique<test::sql_session>(database_->url());
         }
     }
-    static std::string take(test::sql_session& in, int gateway) {
+    static std::string take(test::sql_session& in, int gateway, const char* attempt = "NULL") {
         return in(
-            "SELECT its_token FROM agui.take_lease('p', 't', " + std::to_string(gateway) + ", 'r')"
+            "SELECT its_token FROM agui.take_lease('p', 't', " + std::to_string(gateway) +
+            ", 'r', " + attempt + ")"
         );
     }
     static void register_gateway(test::sql_session& in, int gateway) {
@@ -243,6 +244,28 @@ TEST_F(PostgresLeaseTaking, AHolderThatRegistersAtThisMomentKeepsItsLease) {
     EXPECT_LT(std::stoll(token), std::stoll(next));
     (*first_)("UPDATE agui.gateways SET fenced = true WHERE id = 12");
     EXPECT_LT(std::stoll(next), std::stoll(take(*first_, 11)));
+}
+
+// The server may execute a call whose connection was lost after the call that repeats it, and after
+// the next attempt.
+TEST_F(PostgresLeaseTaking, ALateCallChangesNothing) {
+    register_gateway(*first_, 11);
+    register_gateway(*first_, 12);
+    const std::string first = take(*first_, 11, "5");
+    EXPECT_EQ(take(*first_, 11, "5"), first);
+    const std::string second = take(*first_, 11, "6");
+    EXPECT_LT(std::stoll(first), std::stoll(second));
+    EXPECT_EQ(take(*first_, 11, "5"), second);
+    EXPECT_EQ(take(*first_, 12, "7"), "") << "attempts of other gateways do not count";
+    (*first_)("UPDATE agui.gateways SET fenced = true WHERE id = 11");
+    EXPECT_LT(std::stoll(second), std::stoll(take(*first_, 12, "1")));
+}
+
+TEST_F(PostgresLeaseTaking, GatewaysOfVersion9DoNotNameTheirAttempts) {
+    register_gateway(*first_, 11);
+    const std::string old_call = "SELECT its_token FROM agui.take_lease('p', 't', 11, 'r')";
+    const std::string first = (*first_)(old_call);
+    EXPECT_LT(std::stoll(first), std::stoll((*first_)(old_call)));
 }
 
 // A claim first locks the row and then draws its token.

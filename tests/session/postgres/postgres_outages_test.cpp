@@ -142,5 +142,26 @@ TEST_F(PostgresOutages, AThreadWhoseAcquisitionHasNoAnswerIsFreeForOthers) {
     );
 }
 
+TEST_F(PostgresOutages, ACallThatIsExecutedAfterTheReleaseBlocksOthersForAWhileOnly) {
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 500ms;
+    const auto store = make_postgres_store(given);
+    const auto other = open();
+    proxy_->set(cutting_proxy::cut::after, 1, "agui.take_lease(", "");
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    EXPECT_EQ(proxy_->cuts(), 1);
+    const std::string gateway = sql("SELECT gateway FROM agui.leases");
+    store->release(held);
+    EXPECT_TRUE(happens([&] { return sql("SELECT count(*) FROM agui.leases") == "0"; }));
+
+    sql("SELECT agui.take_lease('', 'thread_1', " + gateway + ", 'run_1', 1)");
+
+    EXPECT_EQ(failure_of(other->acquire(thread_1, "run_2")), errc::thread_busy);
+    EXPECT_TRUE(happens([&] {
+        (void)get(store->claim_orphans(10));
+        return sql("SELECT count(*) FROM agui.leases") == "0";
+    }));
+}
+
 } // namespace
 } // namespace agui::session

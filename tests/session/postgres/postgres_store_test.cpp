@@ -132,6 +132,22 @@ TEST_F(PostgresStore, MigratesStepByStepAndAllOrNothing) {
     EXPECT_FALSE(message_of_failure(settings()).empty()) << "this version is too old by now";
 }
 
+TEST_F(PostgresStore, OpensTheFirstVersionAndKeepsItsLeases) {
+    const pg_target target(database_->url(), "");
+    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
+    run(open_pg_schema(pool, {}, pg_migrations().first(1)));
+    EXPECT_EQ(sql("SELECT schema_version FROM agui.meta"), std::to_string(pg_first_version));
+    sql("INSERT INTO agui.gateways (id, expires, knows_version) OVERRIDING SYSTEM VALUE VALUES "
+        "(7, now() + interval '1 hour', 9)");
+    sql("INSERT INTO agui.leases (principal, thread_id, gateway, token, run_id) VALUES "
+        "('p', 't', 7, 3, 'run_1')");
+
+    const auto store = open();
+
+    EXPECT_EQ(failure_of(store->acquire(key_of("t", "p"), "run_2")), errc::thread_busy);
+    EXPECT_EQ(sql("SELECT token FROM agui.leases"), "3");
+}
+
 TEST_F(PostgresStore, RefusesASchemaThatIsTooOld) {
     (void)open();
     const std::string old = std::to_string(pg_first_version - 1);
@@ -158,7 +174,7 @@ TEST_F(PostgresStore, GatewaysThatAreTooOldForANewVersionLoseTheirLeases) {
                                std::to_string(pg_newest_version()) + ")";
     (void)open();
     sql(enroll);
-    sql("SELECT agui.take_lease('p', 't', 7, 'run_1')");
+    sql("SELECT agui.take_lease('p', 't', 7, 'run_1', 1)");
     test::sql_session writer(database_->url());
     writer("BEGIN; SELECT agui.enter(7)");
     const char* const next[] = {"CREATE TABLE agui.added (v bigint)"};
