@@ -130,15 +130,15 @@ void add_rows(pg_batch& to, const thread_position& at, const stored_change& what
     }
 }
 
-// True if the thread, which was at `before`, is now as `first` has left it, and `change` begins
-// with the messages and events of `first`.
+// True if the thread, which was at `before`, now has the messages that `first` has added, and
+// `change` begins with the messages and events of `first`. Changes of the state may have added
+// events in between.
 bool repeats(
     const changes& change, const changes& first, const thread_position& before,
     const thread_position& now
 ) {
     if (first.messages.empty() || now.thread != before.thread ||
-        now.size != size_after(before.size, first) ||
-        now.event_count != before.event_count + first.events.size()) {
+        now.size != size_after(before.size, first)) {
         return false;
     }
     const auto is_same_message = [](const stored_message& one, const stored_message& other) {

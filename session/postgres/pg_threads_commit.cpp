@@ -155,7 +155,7 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     if (failed) {
         std::rethrow_exception(failed);
     }
-    if (is_done) {
+    if (is_done && (what->by.releases || !change.messages.empty())) {
         unsure_.erase(held);
     }
     const std::int64_t ended = ended_run(change);
@@ -170,8 +170,10 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
 
 void pg_threads::note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log) {
     std::erase_if(unsure_, [](const auto& one) { return !one.first->is_held(); });
-    // Without a lease, others may change the thread in between.
-    if (log.before && what->by.held && !what->by.releases) {
+    // Without a lease, others may change the thread in between. A change without messages, which a
+    // repeat stores once more, is one of the state beside the run's own commits.
+    if (log.before && what->by.held && !what->by.releases &&
+        !what->stored.change.messages.empty()) {
         unsure_.insert_or_assign(what->by.held, unsure_commit{what, *log.before});
     }
 }

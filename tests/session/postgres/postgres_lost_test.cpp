@@ -72,8 +72,25 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     );
 }
 
-// The end of a run tries to store the entries of unknown outcome again.
-TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
+// Between a turn whose outcome is unknown and the end of its run, which stores it again, tools and
+// PATCH may change the state under the same lease.
+enum class in_between { nothing, state_is_stored, state_is_unknown };
+class PostgresRepeatedTurn : public PostgresLost,
+                             public ::testing::WithParamInterface<in_between> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    States, PostgresRepeatedTurn,
+    ::testing::Values(
+        in_between::nothing, in_between::state_is_stored, in_between::state_is_unknown
+    ),
+    [](const auto& of) {
+        return of.param == in_between::nothing           ? "Alone"
+               : of.param == in_between::state_is_stored ? "AfterAStoredState"
+                                                         : "AfterAStateOfUnknownOutcome";
+    }
+);
+
+TEST_P(PostgresRepeatedTurn, IsStoredOnce) {
     postgres_settings given = settings_through_proxy();
     given.store_wait = 500ms;
     const auto store = make_postgres_store(given);
@@ -81,13 +98,26 @@ TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
     const std::int64_t number = begin(*store, thread_1, "run_1", held, user_turn("m1", "Hi"));
     changes turn = user_turn("m2", "answer", 1);
     turn.events.push_back({0, "assistant.message", "run_1", 10, {{"messageId", "m2"}}});
-    proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
-    EXPECT_EQ(
-        failure_of(store->commit(thread_1, turn, std::nullopt, {held})), errc::store_unavailable
-    );
+    const auto commit_without_answer = [&](const changes& change) {
+        proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
+        EXPECT_EQ(
+            failure_of(store->commit(thread_1, change, std::nullopt, {held})),
+            errc::store_unavailable
+        );
+        proxy_->set(cutting_proxy::cut::never, 0);
+        EXPECT_TRUE(happens([&] { return run(store->load(thread_1)).has_value(); }));
+    };
+    commit_without_answer(turn);
     EXPECT_EQ(sql("SELECT count(*) FROM agui.messages"), "2") << "it has taken effect";
-    proxy_->set(cutting_proxy::cut::never, 0);
-    EXPECT_TRUE(happens([&] { return run(store->load(thread_1)).has_value(); }));
+    changes state;
+    state.at = 1500;
+    state.state = json_text(R"({"a":1})");
+    state.events.push_back({0, "state.changed", "run_1", 15, {}});
+    if (GetParam() == in_between::state_is_stored) {
+        done(store->commit(thread_1, state, std::nullopt, {held}));
+    } else if (GetParam() == in_between::state_is_unknown) {
+        commit_without_answer(state);
+    }
     const auto before = get(store->load(thread_1)).value();
 
     changes end = end_of(number, "run_1", 1);
@@ -103,9 +133,12 @@ TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
     EXPECT_EQ(after.bytes, before.bytes);
     EXPECT_EQ(after.version, before.version + 1);
     EXPECT_EQ(after.branches.at(0).tip, 1U);
-    const auto events = get(store->events(thread_1, 0, 10));
-    ASSERT_EQ(events.size(), 2U);
-    EXPECT_EQ(events[1].type, "run.finished");
+    std::vector<std::string> types;
+    for (const session_event& each : get(store->events(thread_1, 0, 10))) {
+        types.push_back(each.type);
+    }
+    std::erase(types, "state.changed");
+    EXPECT_EQ(types, (std::vector<std::string>{"assistant.message", "run.finished"}));
 }
 
 // A refusal that is not about one of the runs is not retried for each run.
