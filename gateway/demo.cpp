@@ -1,16 +1,18 @@
 #include "gateway/demo.hpp"
+#include "gateway/demo_colour.hpp"
+#include "gateway/demo_request.hpp"
 
+#include "runner/base/utf8.hpp"
 #include "session/base/ascii.hpp"
 #include "session/base/json_member.hpp"
-#include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,109 +21,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::string_view tool_name = "change_background";
 constexpr std::chrono::milliseconds pace{30};
-
-constexpr std::array<std::string_view, 31> colour_names{
-    "beige",     "black",      "blue",        "brown",   "coral",  "crimson", "darkblue",
-    "darkgreen", "gold",       "green",       "grey",    "indigo", "khaki",   "lavender",
-    "lightblue", "lightgreen", "lightyellow", "magenta", "maroon", "orange",  "orchid",
-    "pink",      "purple",     "red",         "salmon",  "silver", "teal",    "turquoise",
-    "violet",    "white",      "yellow"
-};
-
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
-/// A `#rrggbb` or `#rgb` in the text, or empty.
-std::string hex_colour(std::string_view text) {
-    for (std::size_t at = text.find('#'); at != std::string_view::npos;
-         at = text.find('#', at + 1)) {
-        std::size_t digits = 0;
-        while (at + 1 + digits < text.size() && is_hex(text[at + 1 + digits])) {
-            ++digits;
-        }
-        if (digits == 3 || digits == 6) {
-            return std::string(text.substr(at, digits + 1));
-        }
-    }
-    return {};
-}
-
-bool is_colour(std::string_view word) {
-    return std::ranges::find(colour_names, word) != colour_names.end();
-}
-
-/// The first color that the text names, as one word or two ("light blue"), or empty.
-std::string named_colour(std::string_view text) {
-    std::string before;
-    std::string word;
-    for (std::size_t i = 0; i <= text.size(); ++i) {
-        if (i < text.size() && text[i] >= 'a' && text[i] <= 'z') {
-            word += text[i];
-            continue;
-        }
-        if (word.empty()) {
-            continue;
-        }
-        if (is_colour(before + word)) {
-            return before + word;
-        }
-        if (is_colour(word)) {
-            return word;
-        }
-        before = std::exchange(word, {});
-    }
-    return {};
-}
-
-/// The color that the text asks for. Empty if the text does not mention colors.
-std::string wanted_colour(std::string_view text) {
-    const std::string small = to_lower(text);
-    if (std::string hex = hex_colour(small); !hex.empty()) {
-        return hex;
-    }
-    if (std::string name = named_colour(small); !name.empty()) {
-        return name;
-    }
-    const bool about_colours = small.find("background") != std::string::npos ||
-                               small.find("colour") != std::string::npos ||
-                               small.find("color") != std::string::npos;
-    return about_colours ? "rebeccapurple" : "";
-}
-
-std::string text_of(const json::object& message) {
-    const json::value* content = message.if_contains("content");
-    if (content == nullptr) {
-        return {};
-    }
-    if (content->is_string()) {
-        return std::string(content->get_string());
-    }
-    std::string text;
-    if (content->is_array()) {
-        for (const json::value& part : content->get_array()) {
-            const json::value* piece =
-                part.is_object() ? part.get_object().if_contains("text") : nullptr;
-            if (piece != nullptr && piece->is_string()) {
-                text += std::string_view(piece->get_string());
-            }
-        }
-    }
-    return text;
-}
-
-bool offers_tool(const json::object& request) {
-    const json::value* tools = request.if_contains("tools");
-    if (tools == nullptr || !tools->is_array()) {
-        return false;
-    }
-    return std::ranges::any_of(tools->get_array(), [](const json::value& tool) {
-        const json::value* function =
-            tool.is_object() ? tool.get_object().if_contains("function") : nullptr;
-        return function != nullptr && function->is_object() &&
-               string_in(function->get_object(), "name") == tool_name;
-    });
-}
+constexpr std::size_t quoted_max = 300;
 
 /// Writes a streamed answer like a Chat Completions server's.
 class answer_writer {
@@ -137,11 +38,11 @@ public:
     }
 
     /// Without an id: servers that send none are common, and an id made here could not be unique.
-    void call(std::string_view arguments) {
+    void call(std::string_view tool, const json::object& given) {
+        const std::string text = json::serialize(given);
+        std::string_view arguments = text;
         add_call(
-            {{"index", 0},
-             {"type", "function"},
-             {"function", {{"name", tool_name}, {"arguments", ""}}}}
+            {{"index", 0}, {"type", "function"}, {"function", {{"name", tool}, {"arguments", ""}}}}
         );
         while (!arguments.empty()) {
             const std::string_view piece = arguments.substr(0, 5);
@@ -179,53 +80,110 @@ private:
     const char* reason_ = "stop";
 };
 
-void answer_result(answer_writer& answer, std::string_view result) {
-    const bool failed = to_lower(result).find("error") != std::string::npos;
-    std::string text = failed ? "That did not work. " : "Done! ";
-    text.append("Your page answered: ").append(result.substr(0, 300));
-    text.append(failed ? ". Shall I try another colour?" : ". Any other colour you would like?");
-    answer.say(text);
+void answer_result(answer_writer& answer, const json::object& message) {
+    const std::string text = text_of(message);
+    const std::string result(runner::utf8_head(text, quoted_max));
+    const std::string small = to_lower(result);
+    if (small.find("not allowed") != std::string::npos) {
+        answer.say("As you wish. I was told: " + result);
+    } else if (small.find("error") != std::string::npos) {
+        answer.say("That did not work. I was told: " + result);
+    } else {
+        answer.say("Done! The answer was: " + result);
+    }
 }
 
-void answer_user(answer_writer& answer, std::string_view text, bool tool_offered) {
-    const std::string colour = wanted_colour(text);
-    if (colour.empty()) {
+/// The text between two words of `text`, or empty.
+std::string between(std::string_view text, std::string_view before, std::string_view after) {
+    const std::string small = to_lower(text);
+    const std::size_t begin = small.find(before);
+    if (begin == std::string::npos) {
+        return {};
+    }
+    const std::size_t from = begin + before.size();
+    const std::size_t end =
+        after.empty() ? small.find_last_not_of(" .!?\n") + 1 : small.find(after, from);
+    return end == std::string::npos || end <= from ? std::string()
+                                                   : std::string(text.substr(from, end - from));
+}
+
+struct demo_call {
+    std::string_view tool;
+    json::object arguments;
+    std::string announcement;
+};
+
+/// The call that the user's words ask for, if any.
+std::optional<demo_call> wanted_call(const demo_request& request, std::string_view words) {
+    if (std::string item = between(words, "add ", " to "); !item.empty() && item.size() <= 100) {
+        return demo_call{"add_to_list", {{"item", item}}, "I put it on the list."};
+    }
+    if (std::string dish = between(words, "recipe for ", ""); !dish.empty() && dish.size() <= 100) {
+        return demo_call{
+            "find_recipe",
+            {{"dish", dish}},
+            "This takes some seconds. You can write to me in the meantime."
+        };
+    }
+    if (to_lower(words).find("order") != std::string::npos) {
+        json::array items = request.open_items();
+        if (items.empty()) {
+            items = {"milk", "bread"};
+        }
+        return demo_call{
+            "place_order",
+            {{"items", std::move(items)}, {"note", "before noon"}},
+            "I order nothing without your approval. You can change the order first."
+        };
+    }
+    if (const std::string colour = wanted_colour(words); !colour.empty()) {
+        return demo_call{
+            "change_background", {{"color", colour}}, "With pleasure: " + colour + " it is."
+        };
+    }
+    return std::nullopt;
+}
+
+void answer_user(answer_writer& answer, const demo_request& request) {
+    const std::string words = words_of(request.last());
+    if (request.is_steered()) {
+        answer_result(answer, request.messages[request.messages.size() - 2].get_object());
+        answer.say(" And you wrote meanwhile: ");
+        answer.say(runner::utf8_head(words, quoted_max));
+    }
+    const std::optional<demo_call> wanted = wanted_call(request, words);
+    if (!wanted && request.is_steered()) {
+        return;
+    }
+    if (!wanted) {
         answer.say(
             "Hello! I am a scripted model, so that you can try the gateway without a model server. "
-            "Ask me, for example, to make the background green, or #ffd27f."
+            "Ask me, for example, to make the background green, to add tea to the list, to order "
+            "what is on it, or to find a recipe for pancakes."
         );
-    } else if (!tool_offered) {
-        answer.say(
-            "I would change the background, but your request offers no change_background tool."
-        );
+    } else if (!request.offers(wanted->tool)) {
+        answer.say("I would, but your request offers no " + std::string(wanted->tool) + " tool.");
     } else {
-        answer.say("With pleasure: " + colour + " it is.");
-        answer.call(json::serialize(json::object{{"color", colour}}));
+        answer.say((request.is_steered() ? "\n" : "") + wanted->announcement);
+        answer.call(wanted->tool, wanted->arguments);
     }
 }
 
 std::optional<runner::scripted_answer> answer_to(const runner::transport_request& request) {
-    const result<json::value> body = parse_json(request.body);
-    if (!body || !body->is_object()) {
+    const std::optional<demo_request> read = read_demo_request(request.body);
+    if (!read) {
         return std::nullopt;
     }
-    const json::object& fields = body->get_object();
-    const json::value* messages = fields.if_contains("messages");
-    if (messages == nullptr || !messages->is_array() || messages->get_array().empty() ||
-        !messages->get_array().back().is_object()) {
-        return std::nullopt;
-    }
-    const json::object& last = messages->get_array().back().get_object();
     answer_writer answer;
-    if (string_in(last, "role") == "tool") {
-        answer_result(answer, text_of(last));
+    if (string_in(read->last(), "role") == "tool") {
+        answer_result(answer, read->last());
     } else {
-        answer_user(answer, text_of(last), offers_tool(fields));
+        answer_user(answer, *read);
     }
-    runner::scripted_answer result;
-    result.body = answer.finish();
-    result.pace = pace;
-    return result;
+    runner::scripted_answer made;
+    made.body = answer.finish();
+    made.pace = pace;
+    return made;
 }
 
 } // namespace
@@ -243,7 +201,8 @@ std::string demo_config(const std::string& folder) {
            "[[agents]]\n"
            "id = \"default\"\n"
            "models = [\"demo\"]\n"
-           "instructions = \"You can change the background of the user's page.\"\n";
+           "instructions = \"You can change the background of the user's page, and keep a list.\"\n"
+           "state = \"user\"\n"; // So that the model can order what is on the list.
 }
 
 } // namespace agui::gateway

@@ -81,6 +81,9 @@ int serve(
     gateway::server_options options;
     options.handle_signals = true;
     options.demo_page = demo;
+    if (demo) {
+        options.tools = runner::tool_registry(gateway::demo_tools());
+    }
     // A demo without secrets ends with its terminal, so it keeps the default SIGHUP.
     if (!demo || settings.auth) {
         options.read_config = [sources] {

@@ -2,11 +2,14 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
+#include <utility>
 
 namespace agui::gateway {
 namespace {
@@ -68,6 +71,82 @@ TEST(Demo, SpeaksOfTheResult) {
 
     EXPECT_NE(answer.find("painted"), std::string::npos);
     EXPECT_EQ(answer.find("tool_calls\":"), std::string::npos);
+}
+
+json::array offered(std::string_view name) {
+    return {{{"type", "function"}, {"function", {{"name", name}}}}};
+}
+
+/// What the model answers to whole conversations, with a tool of the server on offer.
+std::string answer_to_all(json::array messages, std::string_view tool) {
+    runner::transport_request request;
+    request.body =
+        json::serialize(json::object{{"messages", std::move(messages)}, {"tools", offered(tool)}});
+    const auto answer = demo_script()(request);
+    return answer ? answer->body : "none";
+}
+
+/// The arguments of the call in a streamed answer.
+std::string called_with(const std::string& answer) {
+    std::string arguments;
+    std::istringstream lines(answer);
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("data: {")) {
+            continue;
+        }
+        const json::value chunk = json::parse(line.substr(6));
+        const json::object& delta = chunk.at("choices").at(0).at("delta").as_object();
+        if (const json::value* calls = delta.if_contains("tool_calls")) {
+            arguments += calls->at(0).at("function").at("arguments").as_string();
+        }
+    }
+    return arguments;
+}
+
+TEST(Demo, CallsTheToolsOfTheServer) {
+    const auto asked = [](std::string_view text) {
+        return json::array{{{"role", "user"}, {"content", text}}};
+    };
+    EXPECT_EQ(
+        called_with(answer_to_all(asked("Add blue cheese to the list"), "add_to_list")),
+        R"({"item":"blue cheese"})"
+    );
+    EXPECT_EQ(
+        called_with(answer_to_all(asked("Find a recipe for apple pie."), "find_recipe")),
+        R"({"dish":"apple pie"})"
+    );
+    EXPECT_EQ(
+        called_with(answer_to_all(asked("Order it"), "place_order")),
+        R"({"items":["milk","bread"],"note":"before noon"})"
+    );
+}
+
+TEST(Demo, OrdersTheOpenItemsOfTheNewestList) {
+    const json::array messages{
+        {{"role", "user"},
+         {"content",
+          "<state note=\"x\">\n{\"items\":[{\"text\":\"tea\",\"done\":false},"
+          "{\"text\":\"rice\",\"done\":true},{\"text\":\"a &lt;b\"},7]}\n</state>\n\nhello"}},
+        {{"role", "assistant"}, {"content", "Hello."}},
+        {{"role", "user"}, {"content", "order it"}}
+    };
+
+    EXPECT_EQ(
+        called_with(answer_to_all(messages, "place_order")),
+        R"({"items":["tea","a <b"],"note":"before noon"})"
+    );
+}
+
+TEST(Demo, AnswersAMessageThatCameDuringTheCall) {
+    const auto answer = [](std::string_view text) {
+        return answer_to_all(
+            {{{"role", "tool"}, {"content", "found"}}, {{"role", "user"}, {"content", text}}},
+            "add_to_list"
+        );
+    };
+    EXPECT_NE(answer("without nuts").find("found"), std::string::npos);
+    EXPECT_NE(answer("without nuts").find("nuts"), std::string::npos);
+    EXPECT_EQ(called_with(answer("add nuts to the list")), R"({"item":"nuts"})");
 }
 
 TEST(Demo, IsAFunctionOfTheRequestAlone) {
