@@ -60,7 +60,6 @@ describe('the example page', () => {
         assert.equal(await page.textContent('#messages .message.user'), 'Make the background green');
         const answers = await page.$$eval('#messages .message.assistant', (nodes) => nodes.map((node) => node.textContent));
         assert.match(answers.at(-1), /green/);
-        if (process.env.AGUI_PAGE_SCREENSHOT) await page.screenshot({ path: process.env.AGUI_PAGE_SCREENSHOT });
     });
 
     it('goes on with a second turn on the same thread', async () => {
