@@ -402,7 +402,7 @@ other_clients_part() {
     prepare_python_clients
     node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
     browser_page AGUI_COPILOTKIT_PAGE browser && browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs reload.test.mjs
+        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs reload.test.mjs chats.test.mjs
 }
 
 sanitizer_parts() {

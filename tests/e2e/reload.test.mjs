@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { Files, launchChromium } from './support/browser.mjs';
+import { Files, chatPages, launchChromium } from './support/browser.mjs';
 import { postRun, runInput, user } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
 import { StreamServer } from './model_streams/model.mjs';
@@ -14,23 +14,9 @@ import { contentWith, photo } from './support/photos.mjs';
 
 const screenshots = process.env.AGUI_PAGE_SCREENSHOTS;
 
-const pages = [
-    {
-        name: 'assistant-ui 0.15.22', variable: 'AGUI_ASSISTANT_UI_PAGE', query: {},
-        input: '[data-testid="input"]', send: '[data-testid="send"]', stop: '[data-testid="stop"]', idle: '[data-testid="send"]',
-        message: '[data-testid="message"]',
-    },
-    {
-        name: 'CopilotKit React 1.74.0', variable: 'AGUI_COPILOTKIT_PAGE', query: { history: '' },
-        input: '[data-testid="copilot-chat-textarea"]', send: '[data-testid="copilot-send-button"]',
-        stop: '[data-testid="copilot-send-button"]:has(.lucide-square)', idle: '[data-testid="copilot-send-button"] .lucide-arrow-up',
-        message: '[data-testid="copilot-assistant-message"], [data-testid="copilot-user-message"]',
-    },
-];
-
 const paint = (color) => ({ type: 'toolCall', name: 'change_background', arguments: JSON.stringify({ color }), id: `call_${color}` });
 
-for (const ui of pages) {
+for (const ui of chatPages) {
     const built = process.env[ui.variable];
     describe(`${ui.name}, loaded again`, { skip: !built && `${ui.variable} is not set: tests/run.sh --all sets it` }, () => {
         let files;

@@ -1,9 +1,10 @@
 // CopilotKit's chat straight against the gateway: an HttpAgent, tools of the page, nothing between.
 // The query says where: ?url=…/agui&thread=ID. With &history the agent loads the conversation, as CopilotKit asks its
-// agent to when a chat with a given thread is opened; a plain HttpAgent cannot.
+// agent to when a chat with a given thread is opened; a plain HttpAgent cannot. Beside the chat: the interrupts of the
+// server's tools, and the shared state.
 
 import { HttpAgent, runHttpRequest, transformHttpEventStream } from '@ag-ui/client';
-import { CopilotChat, CopilotKitProvider, useFrontendTool, useHumanInTheLoop } from '@copilotkit/react-core/v2';
+import { CopilotChat, CopilotKitProvider, useAgent, useFrontendTool, useHumanInTheLoop, useInterrupt } from '@copilotkit/react-core/v2';
 import React from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
@@ -53,9 +54,35 @@ function Tools() {
     return null;
 }
 
+function Approvals() {
+    useInterrupt({
+        render: ({ interrupt, resolve }) => (
+            <div data-testid="interrupt">
+                <p data-testid="arguments">{JSON.stringify(interrupt.metadata.input)}</p>
+                <button data-testid="allow" onClick={() => resolve({ approved: true }, interrupt.id)}>Allow</button>
+                <button data-testid="edit" onClick={() => resolve({ approved: true, editedArgs: { city: 'Bergen' } }, interrupt.id)}>Bergen</button>
+                <button data-testid="deny" onClick={() => resolve({ approved: false, reason: 'Not there' }, interrupt.id)}>Deny</button>
+            </div>
+        ),
+    });
+    return null;
+}
+
+function SharedState() {
+    const { agent } = useAgent({ agentId: 'default' });
+    return (
+        <p>
+            <output data-testid="state">{JSON.stringify(agent.state)}</output>
+            <button data-testid="set-state" onClick={() => agent.setState({ ...agent.state, page: 'CopilotKit' })}>Set</button>
+        </p>
+    );
+}
+
 createRoot(document.getElementById('root')).render(
     <CopilotKitProvider selfManagedAgents={agents}>
         <Tools />
+        <Approvals />
+        <SharedState />
         <CopilotChat agentId="default" threadId={threadId} />
     </CopilotKitProvider>,
 );

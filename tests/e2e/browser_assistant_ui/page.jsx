@@ -1,12 +1,14 @@
 // assistant-ui's chat straight against the gateway, with adapters as its documentation has them: the history is loaded
-// from …/messages, Stop is a cancel. The query says where: ?url=…/agui&thread=ID. What the page's tools have done is in
+// from …/messages and …/state, Stop is a cancel. The query says where: ?url=…/agui&thread=ID. What the page's tools have done is in
 // window.executed.
 
 import { HttpAgent } from '@ag-ui/client';
 import {
     AssistantRuntimeProvider, ComposerPrimitive, ExportedMessageRepository, MessagePrimitive, ThreadPrimitive, useAssistantTool,
 } from '@assistant-ui/react';
-import { fromAgUiMessages, useAgUiRuntime } from '@assistant-ui/react-ag-ui';
+import {
+    fromAgUiMessages, useAgUiInterrupts, useAgUiRuntime, useAgUiSetState, useAgUiState, useAgUiSubmitInterruptResponses,
+} from '@assistant-ui/react-ag-ui';
 import React from 'react';
 import { createRoot } from 'react-dom/client';
 
@@ -18,9 +20,9 @@ window.executed = [];
 
 const history = {
     async load() {
-        const response = await fetch(`${url}/threads/${threadId}/messages`);
-        const { messages } = await response.json();
-        return ExportedMessageRepository.fromArray(fromAgUiMessages(messages));
+        const read = async (what) => (await fetch(`${url}/threads/${threadId}/${what}`)).json();
+        const [{ messages }, { state }] = await Promise.all([read('messages'), read('state')]);
+        return { ...ExportedMessageRepository.fromArray(fromAgUiMessages(messages)), state: state ?? undefined };
     },
     async append() {}, // The gateway keeps the conversation.
 };
@@ -60,6 +62,37 @@ function Tools() {
     return null;
 }
 
+function ServerCall({ args, result, approval, respondToApproval }) {
+    if (result !== undefined) return <p data-testid="result">{JSON.stringify(result)}</p>;
+    if (!approval || approval.approved !== undefined) return null;
+    return (
+        <div data-testid="interrupt">
+            <p data-testid="arguments">{JSON.stringify(args)}</p>
+            <button data-testid="allow" onClick={() => respondToApproval({ approved: true })}>Allow</button>
+            <button data-testid="deny" onClick={() => respondToApproval({ approved: false, reason: 'Not there' })}>Deny</button>
+        </div>
+    );
+}
+
+function ChangedAnswers() {
+    const interrupts = useAgUiInterrupts();
+    const submit = useAgUiSubmitInterruptResponses();
+    const payload = { approved: true, editedArgs: { city: 'Bergen' } };
+    const answers = interrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload }));
+    return answers.length > 0 && <button data-testid="edit" onClick={() => submit(answers)}>Bergen</button>;
+}
+
+function SharedState() {
+    const state = useAgUiState();
+    const setState = useAgUiSetState();
+    return (
+        <p>
+            <output data-testid="state">{JSON.stringify(state)}</output>
+            <button data-testid="set-state" onClick={() => setState((last) => ({ ...last, page: 'assistant-ui' }))}>Set</button>
+        </p>
+    );
+}
+
 function Attachment({ attachment }) {
     return attachment.content.filter((part) => part.type === 'image').map((part, n) => <img key={n} src={part.image} alt="" width="80" />);
 }
@@ -68,7 +101,7 @@ function Message() {
     return (
         <MessagePrimitive.Root data-testid="message">
             <MessagePrimitive.Attachments>{(each) => <Attachment {...each} />}</MessagePrimitive.Attachments>
-            <MessagePrimitive.Parts />
+            <MessagePrimitive.Parts components={{ tools: { Fallback: ServerCall } }} />
         </MessagePrimitive.Root>
     );
 }
@@ -78,6 +111,8 @@ function Chat() {
     return (
         <AssistantRuntimeProvider runtime={runtime}>
             <Tools />
+            <SharedState />
+            <ChangedAnswers />
             <ThreadPrimitive.Root>
                 <ThreadPrimitive.Messages components={{ Message }} />
                 <ComposerPrimitive.Root>

@@ -9,6 +9,21 @@ import { chromium } from 'playwright-core';
 const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 
+/// The pages of the two chat libraries: how to find their parts, and the query with which they load a conversation.
+export const chatPages = [
+    {
+        name: 'assistant-ui 0.15.22', variable: 'AGUI_ASSISTANT_UI_PAGE', query: {},
+        input: '[data-testid="input"]', send: '[data-testid="send"]', stop: '[data-testid="stop"]', idle: '[data-testid="send"]',
+        message: '[data-testid="message"]',
+    },
+    {
+        name: 'CopilotKit React 1.74.0', variable: 'AGUI_COPILOTKIT_PAGE', query: { history: '' },
+        input: '[data-testid="copilot-chat-textarea"]', send: '[data-testid="copilot-send-button"]',
+        stop: '[data-testid="copilot-send-button"]:has(.lucide-square)', idle: '[data-testid="copilot-send-button"] .lucide-arrow-up',
+        message: '[data-testid="copilot-assistant-message"], [data-testid="copilot-user-message"]',
+    },
+];
+
 export function launchChromium() {
     assert.ok(fs.existsSync(executable), `${executable} is missing: apt-get install chromium`);
     return chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
