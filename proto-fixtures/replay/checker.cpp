@@ -37,7 +37,8 @@ constexpr std::size_t journal_limit = 10'000;
 /// Plays the steps of one fixture and collects the differences.
 class player {
 public:
-    explicit player(const fixture& what) : fixture_(what), stage_(what.settings) {}
+    player(const fixture& what, recording* record)
+        : fixture_(what), stage_(what.settings), record_(record) {}
 
     asio::awaitable<void> play() {
         co_await stage_.open();
@@ -106,10 +107,16 @@ private:
             const auto projection =
                 request.is_chat ? translator::projection::v1_1 : projection_of(input);
             co_await compare_stream(request, *answer, projection, label);
+            if (record_ != nullptr && (*answer)->ended()) {
+                co_await record_->add_run(request.is_chat ? json::value() : input, *answer);
+            }
         }
         if (!nested) {
             co_await compare_steered();
             compare_upstream(request, label);
+            if (record_ != nullptr && !key.thread_id.empty()) {
+                co_await record_->add_history(stage_.service(), key.thread_id);
+            }
         }
         co_await compare_journal(request, key, label);
         compare_warnings(request, logged, label);
@@ -464,6 +471,7 @@ private:
 
     const fixture& fixture_;
     stage stage_;
+    recording* record_; ///< Null if nothing is recorded.
     placeholders known_;
     std::vector<std::string> report_;
     /// Messages that wait for the active run, with the labels of their steps.
@@ -486,9 +494,10 @@ bool run_until(
 
 } // namespace
 
-std::vector<std::string> check_fixture(const fixture& what, std::chrono::seconds limit) {
+std::vector<std::string>
+check_fixture(const fixture& what, std::chrono::seconds limit, recording* record) {
     asio::io_context context{1};
-    player playing(what);
+    player playing(what, record);
     bool done = false;
     std::exception_ptr thrown;
     asio::co_spawn(context, playing.play(), [&](const std::exception_ptr& error) {

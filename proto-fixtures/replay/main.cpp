@@ -1,22 +1,28 @@
 #include "proto-fixtures/replay/checker.hpp"
 #include "proto-fixtures/replay/fixture.hpp"
+#include "proto-fixtures/replay/recording.hpp"
 #include "proto-fixtures/replay/serve.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace {
 
 /// Exit status: 0 all pass, 1 some fail or cannot be read.
-int check(const std::vector<std::filesystem::path>& folders, bool verbose, bool sqlite) {
+int check(
+    const std::vector<std::filesystem::path>& folders, bool verbose, bool sqlite,
+    const std::filesystem::path& record
+) {
     std::size_t passed = 0;
     std::size_t failed = 0;
     for (const std::filesystem::path& where : folders) {
@@ -35,7 +41,13 @@ int check(const std::vector<std::filesystem::path>& folders, bool verbose, bool 
                     loaded.settings.config.session.store =
                         agui::gateway::session_config::store_kind::sqlite;
                 }
-                report = agui::replay::check_fixture(loaded);
+                std::optional<agui::replay::recording> files;
+                if (!record.empty()) {
+                    files.emplace(record / std::filesystem::relative(folder, where));
+                }
+                report = agui::replay::check_fixture(
+                    loaded, std::chrono::seconds(20), files ? &*files : nullptr
+                );
             } catch (const std::exception& error) {
                 report.push_back(std::string("  ") + error.what());
             }
@@ -67,11 +79,13 @@ int main(int argc, char** argv) {
     std::vector<std::filesystem::path> folders;
     bool verbose = false;
     bool sqlite = false;
+    std::filesystem::path record;
     CLI::App* checking = app.add_subcommand("check", "Play fixtures in process and compare");
     checking->add_option("DIR", folders, "A fixture, or a folder of fixtures")->required();
     checking->add_flag(
         "--sqlite", sqlite, "Store all conversations in SQLite, whatever the fixtures say"
     );
+    checking->add_option("--record", record, "A folder for the streams of all runs that end");
     checking->add_flag("-v,--verbose", verbose, "Name the fixtures that pass, too");
 
     std::filesystem::path folder;
@@ -101,7 +115,7 @@ int main(int argc, char** argv) {
     }
     try {
         if (checking->parsed()) {
-            return check(folders, verbose, sqlite);
+            return check(folders, verbose, sqlite, record);
         }
         options.pace = std::chrono::milliseconds(pace);
         return agui::replay::serve(agui::replay::load_fixture(folder), options);
