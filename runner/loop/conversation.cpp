@@ -8,6 +8,7 @@
 #include "session/history/model_history.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -183,17 +184,16 @@ branch_growth conversation::growth_after(session::changes change) const {
     return growing;
 }
 
-void conversation::add_additions(session::changes& change) const {
-    std::vector<session::message> added;
+void conversation::add_additions(session::changes& change) {
     if (take_additions_) {
-        added = take_additions_();
+        std::ranges::move(take_additions_(), std::back_inserter(additions_));
     }
-    if (added.empty()) {
+    if (additions_.empty()) {
         return;
     }
     branch_growth growing = growth_after(std::move(change));
-    for (session::message& each : added) {
-        append(growing, std::move(each));
+    for (const session::message& each : additions_) {
+        append(growing, each);
     }
     change = take(std::move(growing));
 }
@@ -255,6 +255,7 @@ boost::asio::awaitable<result<void>> conversation::commit(session::changes chang
     change.at = time_.now();
     result<void> done = co_await sink_.commit(change);
     if (done) {
+        additions_.clear();
         continue_from(change);
     }
     co_return done;

@@ -77,12 +77,13 @@ public:
 
     /// An empty change at the tip.
     [[nodiscard]] branch_growth growth() const;
-    /// `take` returns messages that each later commit() appends after its own.
+    /// `take` returns messages that each later commit() appends after its own. Those of a commit
+    /// that fails go with the next one.
     void set_additions(std::function<std::vector<session::message>()> take) {
         take_additions_ = std::move(take);
     }
     /// Appends these to `change`, which take() made or which is empty.
-    void add_additions(session::changes& change) const;
+    void add_additions(session::changes& change);
 
     /// Appends a message to `growing`; returns its number.
     session::node_index append(branch_growth& growing, session::message value) const;
@@ -124,6 +125,7 @@ private:
     const clock& time_;
     memory_share memory_;
     std::function<std::vector<session::message>()> take_additions_; ///< May be empty.
+    std::vector<session::message> additions_;                       ///< Taken, and not yet stored.
 
     std::uint32_t branch_ = 0;
     session::node_index tip_ = session::no_node;

@@ -22,6 +22,11 @@ failure refused_activity(std::string_view what) {
     return {errc::invalid_input, "the activity " + std::string(what), "activity"};
 }
 
+const json::object& metadata_of(const session::message& activity) {
+    static const json::object none;
+    return activity.metadata ? *activity.metadata : none;
+}
+
 } // namespace
 
 loop_context::kept* loop_context::find(std::string_view id) noexcept {
@@ -30,10 +35,14 @@ loop_context::kept* loop_context::find(std::string_view id) noexcept {
     return found == activities_.end() ? nullptr : &*found;
 }
 
-bool loop_context::has_room(const kept* known, const json::object& content) const noexcept {
+bool loop_context::has_room(
+    const kept* known, const json::object& content, const json::object& metadata
+) const noexcept {
     const std::size_t size = json_size(content, activity_bytes_max);
+    const std::size_t more = json_size(metadata, activity_bytes_max);
     const std::size_t before = known == nullptr ? 0 : known->bytes;
-    return size <= activity_bytes_max && bytes_ - before + size <= all_activities_bytes_max;
+    return size <= activity_bytes_max && more <= activity_bytes_max &&
+           bytes_ - before + size + more <= all_activities_bytes_max;
 }
 
 void loop_context::show(kept& shown, bool replace) {
@@ -44,7 +53,8 @@ void loop_context::show(kept& shown, bool replace) {
 
 void loop_context::set_content(kept& shown, json::object content) {
     bytes_ -= shown.bytes;
-    shown.bytes = json_size(content, activity_bytes_max);
+    shown.bytes = json_size(content, activity_bytes_max) +
+                  json_size(metadata_of(shown.message), activity_bytes_max);
     bytes_ += shown.bytes;
     shown.message.activity = std::move(content);
 }
@@ -63,8 +73,11 @@ result<std::string> loop_context::show_activity(activity shown) {
         return refused_activity("has an id that is too long or has control characters");
     }
     kept* known = shown.id.empty() ? nullptr : find(shown.id);
+    const bool keeps_metadata = known != nullptr && shown.metadata.empty();
     if (!session::is_finite(shown.content) || !session::is_finite(shown.metadata) ||
-        !has_room(known, shown.content) || !has_room(nullptr, shown.metadata)) {
+        !has_room(
+            known, shown.content, keeps_metadata ? metadata_of(known->message) : shown.metadata
+        )) {
         return refused_activity("is too large");
     }
     if (known != nullptr && !shown.replace) {
@@ -79,10 +92,10 @@ result<std::string> loop_context::show_activity(activity shown) {
         known->message.role = session::role::activity;
     }
     known->message.activity_type = std::move(shown.type);
-    set_content(*known, std::move(shown.content));
     if (!shown.metadata.empty()) {
         known->message.metadata = std::move(shown.metadata);
     }
+    set_content(*known, std::move(shown.content));
     show(*known, shown.replace);
     return known->message.id;
 }
@@ -104,7 +117,8 @@ result<void> loop_context::patch_activity(std::string_view id, const json::value
     if (!after.is_object()) {
         return refused_activity("must stay an object");
     }
-    if (!session::is_finite(after) || !has_room(known, after.get_object())) {
+    if (!session::is_finite(after) ||
+        !has_room(known, after.get_object(), metadata_of(known->message))) {
         return refused_activity("is too large");
     }
     set_content(*known, std::move(after.get_object()));

@@ -62,9 +62,10 @@ private:
         }
     }
     [[nodiscard]] kept* find(std::string_view id) noexcept;
-    /// True if an activity may have the content; `known` is null for a new one.
-    [[nodiscard]] bool
-    has_room(const kept* known, const boost::json::object& content) const noexcept;
+    /// True if an activity may have these; `known` is null for a new one.
+    [[nodiscard]] bool has_room(
+        const kept* known, const boost::json::object& content, const boost::json::object& metadata
+    ) const noexcept;
     void set_content(kept& shown, boost::json::object content);
     void show(kept& shown, bool replace);
 

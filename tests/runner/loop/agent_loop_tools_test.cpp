@@ -1,4 +1,5 @@
 #include "runner/base/tool_names.hpp"
+#include "runner/tools/run_context.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -6,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/json/parse.hpp>
 
 #include <gmock/gmock.h>
 
@@ -436,6 +438,31 @@ TEST_F(AgentLoop, AServerToolThatTheAgentMayNotUseIsNotExecuted) {
     play();
 
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed There is no tool of this name."));
+}
+
+TEST_F(AgentLoop, AStoreThatLosesAResultGetsTheActivitiesOfItsToolWithTheEnd) {
+    tools.add(
+        {"look", "Looks", {}},
+        [](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+            (void)call.run->show_activity({.id = "a1", .type = "look", .content = {{"n", 1}}});
+            co_return tool_outcome{};
+        }
+    );
+    sink.fail_commit = 1;
+    sink.fails_with = errc::body_too_large; // So it is certain that nothing was stored.
+    model.turns = {calls({{"c1", "look", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
+    EXPECT_THAT(sink.steps, ::testing::Contains("activity a1"));
+    std::vector<std::string> ids_of_activities;
+    for (const session::stored_message& each : stored().nodes) {
+        if (each.message.role == session::role::activity) {
+            ids_of_activities.push_back(each.message.id);
+        }
+    }
+    EXPECT_THAT(ids_of_activities, ::testing::Contains("a1").Times(1));
 }
 
 } // namespace
