@@ -201,7 +201,7 @@ void live_run::start(
     state_.begin(request.thread->state);
     if (!settings_.predictions.empty()) {
         const std::string told = prediction_text(settings_.predictions);
-        translator_.translate(runner::custom_sent{"PredictState", told});
+        translator_.translate(runner::custom_sent{prediction_event, told});
         prediction_ = std::make_unique<state_prediction>(std::move(settings_.predictions));
     }
     boost::asio::co_spawn(

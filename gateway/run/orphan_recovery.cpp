@@ -1,6 +1,7 @@
 #include "gateway/run/orphan_recovery.hpp"
 
 #include "gateway/log/run_events.hpp"
+#include "gateway/run/state_prediction.hpp"
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
@@ -59,6 +60,11 @@ private:
 
     session::log_slice slice_;
 };
+
+bool is_prediction(const boost::json::object& event) {
+    const boost::json::value* const name = event.if_contains("name");
+    return name != nullptr && name->is_string() && name->get_string() == prediction_event;
+}
 
 class orphan_ending {
 public:
@@ -121,6 +127,7 @@ private:
                 const boost::json::object event = translator::parse_event(entry.json);
                 open_.read(event);
                 said_.read(event);
+                is_predicted_ = is_predicted_ || is_prediction(event);
             }
             if (page->back().sequence >= orphan_.last_sequence) {
                 co_return result<void>();
@@ -246,6 +253,12 @@ private:
             const session::message result = session::shown_missing_result(call, call_status::dead);
             writer.translate(runner::call_result{result.id, call_id, &result.content, true});
         }
+        if (is_predicted_) { // Clients may hold members of the state that were never stored.
+            const json_text nothing("{}");
+            writer.translate(
+                runner::state_shown{thread_.state.is_null() ? &nothing : &thread_.state}
+            );
+        }
         runner::run_end end;
         end.reason = runner::stop_reason::error;
         writer.finish(end);
@@ -277,6 +290,7 @@ private:
     session::thread_record thread_;
     translator::open_brackets open_;
     translator::said_messages said_;
+    bool is_predicted_ = false; ///< The run may have shown predictions of the state.
     session::changes change_;
     /// Server calls that get an error result in the log.
     std::vector<std::string> interrupted_calls_;

@@ -21,7 +21,9 @@ struct predicted_member {
     std::string state_key;
 };
 
-/// The value of the CUSTOM event `PredictState` that tells clients of it, as JSON.
+/// The name of the CUSTOM event that tells clients of it.
+inline constexpr std::string_view prediction_event = "PredictState";
+/// The value of that event, as JSON.
 [[nodiscard]] std::string prediction_text(const std::vector<predicted_member>& members);
 
 /// An argument longer than this is not shown before its call has run.

@@ -46,6 +46,9 @@ protected:
         if (call) {
             change.calls.push_back(std::move(*call));
         }
+        if (!stored_state_.empty()) {
+            change.state = json_text(stored_state_);
+        }
         number_ = get(former->begin(thread_1, std::move(record), std::move(change))).number;
         if (!events.empty()) {
             const auto observer = std::make_shared<recording_observer>();
@@ -71,6 +74,7 @@ protected:
     runner::tool_registry tools_;
     sequential_ids ids_;
     manual_clock time_{5000};
+    std::string stored_state_;
     std::int64_t number_ = 0;
 };
 
@@ -135,6 +139,40 @@ TEST_F(OrphanRecovery, EndsOpenStreamsAndAnswersTheCallsOfTheServer) {
     EXPECT_TRUE(session::is_failure_note(thread->nodes[2].message));
     EXPECT_EQ(thread->nodes[2].message.activity.at("code").as_string(), "internal");
     EXPECT_EQ(thread->branches.at(0).tip, 2U);
+}
+
+// Clients would otherwise send it back as their state.
+TEST_F(OrphanRecovery, TakesAPredictedStateBack) {
+    const std::vector<std::string> begun = {
+        started,
+        R"({"type":"CUSTOM","timestamp":2,"name":"PredictState","value":[]})",
+        R"({"type":"STATE_SNAPSHOT","timestamp":3,"snapshot":{"text":"half a senten"}})",
+    };
+    const std::string without_state = R"({"type":"STATE_SNAPSHOT","timestamp":5000,"snapshot":{}})";
+    const auto store = left_with(begun);
+
+    end_all(*store);
+
+    std::vector<std::string> events = begun;
+    events.push_back(without_state);
+    events.push_back(error_end_event);
+    EXPECT_EQ(frames_of(log_of(*store)), events);
+}
+
+TEST_F(OrphanRecovery, ShowsTheStoredStateInsteadOfAPrediction) {
+    stored_state_ = R"({"text":"A sentence."})";
+    const std::vector<std::string> begun = {
+        started,
+        R"({"type":"CUSTOM","timestamp":2,"name":"PredictState","value":[]})",
+    };
+    const auto store = left_with(begun);
+
+    end_all(*store);
+
+    EXPECT_THAT(
+        frames_of(log_of(*store)),
+        Contains(R"({"type":"STATE_SNAPSHOT","timestamp":5000,"snapshot":{"text":"A sentence."}})")
+    );
 }
 
 #ifdef AGUI_FAILPOINTS
