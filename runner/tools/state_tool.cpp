@@ -59,14 +59,14 @@ result<void> check_document(const argument_schema& schema, const json::value& do
     json::object fitted = *members;
     check_budget budget;
     if (const auto violation = schema.fit(fitted, budget)) {
-        // The text begins with a sentence about arguments, which a state does not have.
-        const std::size_t places = violation->told.find("At ");
-        return failure{
-            errc::invalid_input,
-            "it would not fit its schema. " +
-                violation->told.substr(places == std::string::npos ? 0 : places),
-            {}
-        };
+        // The text begins with the sentence for the log, which is about arguments.
+        std::string_view places = violation->told;
+        if (places.starts_with(violation->detail)) {
+            places.remove_prefix(violation->detail.size());
+        }
+        std::string why = "it would not fit its schema.";
+        why.append(places.starts_with(' ') ? "" : " ").append(places);
+        return failure{errc::invalid_input, std::move(why), {}};
     }
     if (fitted != *members) {
         return failure{errc::invalid_input, "a member is null where null is not allowed", {}};
