@@ -174,6 +174,12 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     auto attached = co_await attach_segment(
         key, session::segment_id(run_id, number), after % session::segment_span
     );
+    if (!attached && attached.error().code == errc::not_found && number > 1) {
+        const auto first = co_await find_any(*core_, key, run_id);
+        if (first) {
+            co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
+        }
+    }
     // A reader that has all of a segment goes on with the next one.
     while (attached && attached->log->ended() &&
            attached->after >= attached->log->visible_sequence()) {
@@ -503,7 +509,7 @@ std::vector<run_service::active_run> run_service::active_runs() const {
         all.push_back({
             .thread = run->key(),
             .ephemeral = run->conversation().ephemeral,
-            .run_id = record.run_id,
+            .run_id = std::string(session::client_run_id(record.run_id)),
             .agent_id = record.agent_id,
             .started_at = record.started_at,
             .readers = run->log()->reader_count(),

@@ -203,7 +203,9 @@ TEST_F(Approvals, ContinueTheRunUnderItsOwnId) {
     const std::string chat = "/agui/threads/t/runs/r1/events?form=chat-stream&after=1000000000";
     EXPECT_THAT(ask(get(chat)).body, StartsWith("id: 10000000"));
     EXPECT_EQ(error_code(events(last_of(second.body) + 1)), "cursor_expired");
-    EXPECT_EQ(error_code(events(5'000'000'000)), "not_found");
+    EXPECT_EQ(error_code(events(5'000'000'000)), "cursor_expired");
+    const std::string unknown = "/agui/threads/t/runs/none/events?after=5000000000";
+    EXPECT_EQ(error_code(ask(get(unknown))), "not_found");
     for (const std::string path : {"/agui/threads/t/events", "/agui/threads/t", "/agui/threads"}) {
         EXPECT_THAT(ask(get(path)).body, Not(HasSubstr("\\u001f"))) << path;
     }
