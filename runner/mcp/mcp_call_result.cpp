@@ -5,6 +5,7 @@
 #include "session/base/json_member.hpp"
 #include "session/base/sha256_text.hpp"
 #include "session/base/sound_text.hpp"
+#include "session/conversation/media_part.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -100,21 +101,81 @@ std::string text_of_block(const json::value& value) {
     return unknown;
 }
 
-/// The texts of the blocks. Servers also send a single block or a bare text.
-std::string text_of_content(const json::value* content) {
-    const json::array* const blocks = array_of(content);
-    if (blocks == nullptr) {
-        return content == nullptr || content->is_null() ? std::string() : text_of_block(*content);
+/// The bytes of an image, an audio or a resource as a content part, not in the memory resource of
+/// the answer, which counts it. Null if the block has none, or their type is unknown.
+json::value media_of_block(const json::value& value) {
+    const json::object* const block = value.if_object();
+    if (block == nullptr || !session::check_protocol_object(*block)) {
+        return {};
     }
-    std::string text;
-    for (const json::value& block : *blocks) {
-        const std::string piece = text_of_block(block);
-        if (!text.empty() && !piece.empty()) {
-            text.push_back('\n');
+    const std::string_view kind = string_in(*block, "type");
+    const bool is_resource = kind == "resource";
+    const json::object* const holder = is_resource ? object_in(*block, "resource") : block;
+    if (holder == nullptr || (!is_resource && kind != "image" && kind != "audio") ||
+        is_mcp_app_uri(string_in(*holder, "uri"))) {
+        return {};
+    }
+    const std::string_view data = string_in(*holder, is_resource ? "blob" : "data");
+    const std::string type = session::media_type(string_in(*holder, "mimeType"));
+    const std::string_view part = session::part_type_of(type);
+    if (data.empty() || type.empty() || (!is_resource && part != kind) ||
+        !session::decode_base64(data)) {
+        return {};
+    }
+    return {{"type", part}, {"source", {{"type", "data"}, {"value", data}, {"mimeType", type}}}};
+}
+
+/// Collects the blocks of a result: a text, or content parts if there is more than text.
+class content_writer {
+public:
+    void add(const json::value& block) {
+        json::value media = media_of_block(block);
+        if (media.is_null()) {
+            add_text(text_of_block(block));
+            return;
         }
-        text.append(piece);
+        // Models and clients that cannot take the part know by this that there is one.
+        const std::string_view type = string_in(media.at("source").get_object(), "mimeType");
+        add_text(
+            "[" + std::string(string_in(media.get_object(), "type")) + " " + std::string(type) + "]"
+        );
+        flush();
+        parts_.push_back(std::move(media));
     }
-    return text;
+
+    [[nodiscard]] session::content take() {
+        if (parts_.empty()) {
+            return std::move(text_);
+        }
+        flush();
+        return std::move(parts_);
+    }
+
+private:
+    void add_text(const std::string& piece) {
+        text_.append(text_.empty() || piece.empty() ? "" : "\n").append(piece);
+    }
+    void flush() {
+        if (!text_.empty()) {
+            parts_.push_back({{"type", "text"}, {"text", std::exchange(text_, {})}});
+        }
+    }
+
+    std::string text_;
+    json::array parts_;
+};
+
+/// Servers also send a single block or a bare text.
+session::content content_of(const json::value* content) {
+    content_writer out;
+    if (const json::array* const blocks = array_of(content)) {
+        for (const json::value& block : *blocks) {
+            out.add(block);
+        }
+    } else if (content != nullptr && !content->is_null()) {
+        out.add(*content);
+    }
+    return out.take();
 }
 
 std::string_view describe(mcp_failure::kind kind) noexcept {
@@ -146,17 +207,18 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
 namespace {
 
 tool_outcome outcome_of_result(const json::object& result) {
-    std::string text = text_of_content(result.if_contains("content"));
-    if (text.empty()) {
-        text = shown(result.if_contains("structuredContent"));
+    session::content content = content_of(result.if_contains("content"));
+    if (session::is_empty(content)) {
+        content = shown(result.if_contains("structuredContent"));
     }
     const json::value* const failed = result.if_contains("isError");
     if (failed != nullptr && failed->is_bool() && failed->get_bool()) {
+        std::string text = session::text_of(content);
         return error_result(
             text.empty() ? "The tool failed." : std::move(text), "the tool reported a failure"
         );
     }
-    return tool_outcome{.what = tool_outcome::kind::result, .content = std::move(text)};
+    return tool_outcome{.what = tool_outcome::kind::result, .content = std::move(content)};
 }
 
 } // namespace

@@ -6,11 +6,13 @@
 #include "session/base/failpoint.hpp"
 #include "session/base/finite_json.hpp"
 #include "session/base/heavy_work.hpp"
+#include "session/conversation/media_part.hpp"
 #include "session/conversation/message_size.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -40,6 +42,21 @@ std::size_t bytes_of(const tool_outcome& outcome) {
     return bytes_of(outcome.content) + (outcome.shown ? bytes_of(*outcome.shown) : 0);
 }
 
+// Replaces media by notes, the last first, until `parts` have at most about `max_bytes`.
+void leave_out_media(boost::json::array& parts, std::size_t max_bytes) {
+    std::size_t bytes = session::stored_size(parts);
+    for (std::size_t at = parts.size(); at-- > 0 && bytes > max_bytes;) {
+        if (const auto data = session::data_part_of(parts[at])) {
+            const std::size_t size = data->value.size();
+            const std::string note = "[" + std::string(session::part_type_of(data->mime_type)) +
+                                     " of " + std::to_string(size) +
+                                     " bytes in base64: larger than the server allows]";
+            parts[at] = {{"type", "text"}, {"text", note}};
+            bytes -= std::min(bytes, size);
+        }
+    }
+}
+
 // The outcome within the limits of storing and showing.
 tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     if (make_utf8(outcome.content) <= max_bytes) {
@@ -47,7 +64,10 @@ tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     }
     auto* const text = std::get_if<std::string>(&outcome.content);
     if (text == nullptr) {
-        return error_result("The result is larger than the server allows.");
+        leave_out_media(std::get<boost::json::array>(outcome.content), max_bytes);
+        return bytes_of(outcome.content) <= max_bytes
+                   ? std::move(outcome)
+                   : error_result("The result is larger than the server allows.");
     }
     text->resize(utf8_head(*text, max_bytes).size());
     *text += "\n[The server cut this result after " + std::to_string(text->size()) + " bytes.]";

@@ -33,10 +33,11 @@ class tool_batch : public std::enable_shared_from_this<tool_batch> {
 public:
     /// At most `max_parallel` calls run at a time. None is started once `stop` was requested;
     /// `stop` must live until cancel(). Bytes that are not UTF-8 become U+FFFD. A text of more than
-    /// `max_result_bytes` is cut and gets a note that says so; larger content parts become an
-    /// error. tool_outcome::shown is dropped if it is too large. Each error is logged once, with
-    /// the outcome's log_detail. `log` must outlive every tool. `budget`, which may be null, counts
-    /// the results; a result without room becomes an error.
+    /// `max_result_bytes` is cut and gets a note that says so; of content parts that are
+    /// larger, media become notes; parts that are larger all the same become an error.
+    /// tool_outcome::shown is dropped if it is too large. Each error is logged once, with the
+    /// outcome's log_detail. `log` must outlive every tool. `budget`, which may be null, counts the
+    /// results; a result without room becomes an error.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
         std::size_t max_result_bytes, logger& log, memory_budget* budget = nullptr

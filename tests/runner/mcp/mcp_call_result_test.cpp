@@ -1,6 +1,7 @@
 #include "runner/mcp/mcp_call_result.hpp"
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <gtest/gtest.h>
 
@@ -35,15 +36,52 @@ TEST(McpCallResult, JoinsTexts) {
 TEST(McpCallResult, NotesContentThatAMessageCannotCarry) {
     EXPECT_EQ(
         read(R"({"content":[{"type":"text","text":"see"},)"
-             R"({"type":"image","data":"AAAA","mimeType":"image/png"},)"
-             R"({"type":"audio","data":"AAAA","mimeType":"audio/wav"},)"
+             R"({"type":"image","data":"AAAA","mimeType":"audio/wav"},)"
+             R"({"type":"image","data":"%%%%","mimeType":"image/png"},)"
+             R"({"type":"audio","data":"","mimeType":"audio/wav"},)"
              R"({"type":"resource_link","uri":"file:///a","name":"a"},)"
              R"({"type":"resource","resource":{"uri":"file:///b","text":"inside"}},)"
              R"({"type":"resource","resource":{"uri":"file:///c","blob":"AAAA"}},)"
+             R"({"type":"resource","resource":)"
+             R"({"uri":"ui://d","blob":"AAAA","mimeType":"image/png"}},)"
              R"({"type":"hologram"}]})"),
-        "result: see\n[image image/png: not shown]\n[audio audio/wav: not shown]\n"
+        "result: see\n[image audio/wav: not shown]\n[image image/png: not shown]\n"
+        "[audio audio/wav: not shown]\n"
         "[resource file:///a, name: a]\ninside\n[resource file:///c: not shown]\n"
+        "[resource ui://d: shown to the user]\n"
         "[content of an unknown type: not shown]"
+    );
+}
+
+TEST(McpCallResult, HasMediaAsContentParts) {
+    const tool_outcome outcome = read_mcp_call_result(
+        boost::json::parse(R"({"content":[{"type":"text","text":"see"},)"
+                           R"({"type":"image","data":"AAAA","mimeType":"image/jpg"},)"
+                           R"({"type":"audio","data":"AAAA","mimeType":"audio/wav"},)"
+                           R"({"type":"text","text":"that"},)"
+                           R"({"type":"resource","resource":)"
+                           R"({"uri":"file:///c","blob":"AAAA","mimeType":"application/pdf"}}]})")
+            .as_object()
+    );
+
+    ASSERT_TRUE(std::holds_alternative<boost::json::array>(outcome.content));
+    EXPECT_EQ(
+        boost::json::serialize(std::get<boost::json::array>(outcome.content)),
+        R"([{"type":"text","text":"see\n[image image/jpeg]"},)"
+        R"({"type":"image","source":{"type":"data","value":"AAAA","mimeType":"image/jpeg"}},)"
+        R"({"type":"text","text":"[audio audio/wav]"},)"
+        R"({"type":"audio","source":{"type":"data","value":"AAAA","mimeType":"audio/wav"}},)"
+        R"({"type":"text","text":"that\n[document application/pdf]"},)"
+        R"({"type":"document","source":)"
+        R"({"type":"data","value":"AAAA","mimeType":"application/pdf"}}])"
+    );
+}
+
+TEST(McpCallResult, HasNoMediaInAnError) {
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}],)"
+             R"("isError":true})"),
+        "error: [image image/png]"
     );
 }
 

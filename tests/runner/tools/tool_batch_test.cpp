@@ -161,6 +161,34 @@ TEST_F(ToolBatch, ATextThatIsTooLongIsCutBetweenCharacters) {
     }
 }
 
+TEST_F(ToolBatch, MediaThatAreTooLargeBecomeNotesTheLastFirst) {
+    const auto image = [](std::size_t size) {
+        return boost::json::object{
+            {"type", "image"},
+            {"source",
+             {{"type", "data"}, {"value", std::string(size, 'A')}, {"mimeType", "image/png"}}}
+        };
+    };
+    const registered_tool tool{[image](tool_invocation) -> asio::awaitable<tool_outcome> {
+        const boost::json::object text{{"type", "text"}, {"text", "see "}};
+        co_return tool_outcome{
+            tool_outcome::kind::result, boost::json::array{text, image(400), image(2000)}
+        };
+    }};
+    const auto batch = make(1000);
+    batch->add(held(&tool), call("1"));
+    batch->start();
+    go();
+
+    const auto done = batch->take_finished();
+    ASSERT_EQ(done.size(), 1U);
+    const auto& parts = std::get<boost::json::array>(done[0].outcome.content);
+    EXPECT_EQ(parts.at(1), boost::json::value(image(400)));
+    EXPECT_EQ(
+        parts.at(2).at("text"), "[image of 2000 bytes in base64: larger than the server allows]"
+    );
+}
+
 TEST_F(ToolBatch, PartsThatAreTooLongAreAnError) {
     const registered_tool tool{[](tool_invocation) -> asio::awaitable<tool_outcome> {
         const boost::json::object part{{"type", "text"}, {"text", std::string(2000, 'x')}};
