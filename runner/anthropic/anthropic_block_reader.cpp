@@ -15,6 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
+// The type of such a call tells who executes it: server_tool_use, mcp_tool_use.
+constexpr std::string_view end_of_hosted_calls = "_tool_use";
+
 answer_blocks::block::kind kind_of(std::string_view type) noexcept {
     using kind = answer_blocks::block::kind;
     return type == "text"       ? kind::text
@@ -39,11 +42,19 @@ bool is_stored_elsewhere(answer_blocks::block::kind what, std::string_view name)
     return false;
 }
 
+/// True for a result that is an error, of which MCP and the other tools have different forms.
+bool is_failure(const json::object& result) {
+    const json::object* const content = object_in(result, "content");
+    const json::value* const is_error = result.if_contains("is_error");
+    return (is_error != nullptr && *is_error == true) ||
+           (content != nullptr && string_in(*content, "type").ends_with("_error"));
+}
+
 /// True if the answer has a call of a tool of the server without its result.
 bool waits_for_server(const std::vector<answer_blocks::block>& list) {
     return std::ranges::any_of(list, [&list](const answer_blocks::block& call) {
         const std::string_view id = string_in(call.members, "id");
-        return string_in(call.members, "type").ends_with("_tool_use") &&
+        return string_in(call.members, "type").ends_with(end_of_hosted_calls) &&
                std::ranges::none_of(list, [id](const answer_blocks::block& each) {
                    return string_in(each.members, "tool_use_id") == id;
                });
@@ -71,6 +82,10 @@ void anthropic_block_reader::start(
         say(*made, string_in(value, "thinking"), torn);
     } else if (what == kind::call) {
         start_call(*made, value, torn);
+    } else if (string_in(value, "type").ends_with(end_of_hosted_calls)) {
+        begin_hosted(string_in(value, "id"), string_in(value, "name"), torn);
+    } else if (const std::string_view id = string_in(value, "tool_use_id"); !id.empty()) {
+        end_hosted(id, is_failure(value));
     }
 }
 

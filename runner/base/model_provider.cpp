@@ -58,6 +58,12 @@ bool is_valid_stop(const std::vector<std::string>& stop) noexcept {
 
 void model_sink::on_call_end(std::size_t call) { (void)call; }
 
+void model_sink::on_hosted_tool(std::string_view id, std::string_view name, hosted_tool state) {
+    (void)id;
+    (void)name;
+    (void)state;
+}
+
 void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
     (void)key;
     (void)value;

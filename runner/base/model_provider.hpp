@@ -89,6 +89,9 @@ struct model_request {
     bool adds_tools = false;
 };
 
+/// A tool that the model's server executes by itself while it answers, such as a web search.
+enum class hosted_tool { running, completed, failed };
+
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.
 /// Views are valid during the call only. No delta is empty. Text, reasoning and calls may
 /// alternate, and several calls may be open at a time.
@@ -106,6 +109,10 @@ public:
     /// The call's arguments are complete, and clients may act on the call. Calls without this
     /// notice are complete when the answer is.
     virtual void on_call_end(std::size_t call);
+
+    /// The model's server begins or ends the execution of a hosted tool; `id` is unique in the
+    /// answer. The end may come in the answer after a pause. The name is empty at the end.
+    virtual void on_hosted_tool(std::string_view id, std::string_view name, hosted_tool state);
 
     /// Everything between these two calls came from one read of the network. The sink may publish
     /// it together, at end_batch() or after the handlers that are ready.

@@ -54,6 +54,7 @@ boost::asio::awaitable<stop_reason> agent_run::ask_approval() {
 boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
     run_end end;
     end.reason = reason;
+    model_round_.stop_hosted_tools();
     end.usage = model_round_.take_usage();
     end.about = take_details();
     end.used = take_use();

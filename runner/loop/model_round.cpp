@@ -155,6 +155,9 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         const std::optional<model_outcome> outcome =
             co_await run_.stop.run(provider(index).ask(request, sink()));
         run_.thread.memory().shrink_to(0);
+        if (!outcome || !*outcome || (**outcome).reason != finish_reason::pause) {
+            hosted_tools_.stop();
+        }
         check_failpoint("loop.model_answered");
         if (!outcome || run_.stop.requested()) {
             co_return run_.stop.reason();
@@ -345,6 +348,7 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
         provider(index).name(), parameters(index).model
     );
     turn_->set_on_begin([this] { call_.begun(); });
+    turn_->set_hosted_tools(hosted_tools_);
     turn_->set_binding(provider(index).account(), std::move(prefix));
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());

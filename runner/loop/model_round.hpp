@@ -3,6 +3,7 @@
 #include "runner/base/model_circuit.hpp"
 #include "runner/base/tool_names.hpp"
 #include "runner/hooks/request_draft.hpp"
+#include "runner/loop/hosted_tools.hpp"
 #include "runner/loop/model_turn.hpp"
 #include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/reply_reader.hpp"
@@ -24,7 +25,7 @@ namespace agui::runner {
 /// executor.
 class model_round {
 public:
-    explicit model_round(const run_parts& run) noexcept : run_(run) {}
+    explicit model_round(const run_parts& run) noexcept : run_(run), hosted_tools_(run.context) {}
     model_round(const model_round&) = delete;
     model_round& operator=(const model_round&) = delete;
 
@@ -52,6 +53,8 @@ public:
     /// True if the last answer is a pause (finish_reason::pause).
     [[nodiscard]] bool paused() const noexcept { return paused_; }
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
+    /// Ends what a pause left open. Call it at the end of the run.
+    void stop_hosted_tools() { hosted_tools_.stop(); }
     /// Adds the tokens of the last answer, which was not stored, to the next answer.
     void carry_tokens() noexcept { carried_tokens_ += std::exchange(answer_tokens_, 0); }
     /// Name of the model that answered last; empty if it has none.
@@ -95,6 +98,7 @@ private:
     std::optional<model_turn> turn_;
     /// In front of turn_; null if text is shown as it arrives.
     std::unique_ptr<reply_reader> reply_;
+    hosted_tools hosted_tools_;
     std::vector<token_usage> usage_;
     std::uint64_t tokens_ = 0;
     std::uint64_t answer_tokens_ = 0;  ///< Tokens of the last answer, including carried ones.

@@ -2,6 +2,7 @@
 
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
+#include "runner/loop/hosted_tools.hpp"
 #include "session/base/id.hpp"
 #include "session/conversation/thread.hpp"
 
@@ -49,6 +50,11 @@ public:
     void on_call(std::size_t index, std::string_view id, std::string_view name) override;
     void on_call_arguments(std::size_t index, std::string_view delta) override;
     void on_call_end(std::size_t index) override;
+    void on_hosted_tool(std::string_view id, std::string_view name, hosted_tool state) override {
+        if (hosted_tools_ != nullptr) {
+            hosted_tools_->on(id, name, state);
+        }
+    }
     void on_turn_data(std::string_view key, const boost::json::value& value) override;
     void on_call_data(std::size_t index, const boost::json::value& value) override;
     void begin_batch() override { out_.begin_batch(); }
@@ -70,6 +76,8 @@ public:
 
     /// Is called when the server has begun to answer.
     void set_on_begin(std::function<void()> call) { on_begin_ = std::move(call); }
+    /// Where hosted tools are shown, if anywhere. It must outlive this.
+    void set_hosted_tools(hosted_tools& shown) noexcept { hosted_tools_ = &shown; }
     /// The account that is asked, and the beginning of the request (turn_origin).
     void set_binding(std::string_view account, std::string prefix) {
         origin_.account = account;
@@ -121,6 +129,7 @@ private:
     std::vector<reasoning> reasoning_;
     session::turn_origin origin_;
     std::vector<call> calls_;
+    hosted_tools* hosted_tools_ = nullptr;
     bool last_is_call_ = false;
     bool keeps_provider_ = false;
 };

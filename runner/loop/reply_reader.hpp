@@ -32,6 +32,9 @@ public:
         turn_.on_call_arguments(index, delta);
     }
     void on_call_end(std::size_t index) override { turn_.on_call_end(index); }
+    void on_hosted_tool(std::string_view id, std::string_view name, hosted_tool state) override {
+        turn_.on_hosted_tool(id, name, state);
+    }
     void on_turn_data(std::string_view key, const boost::json::value& value) override {
         turn_.on_turn_data(key, value);
     }

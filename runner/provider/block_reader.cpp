@@ -56,6 +56,19 @@ void block_reader::begin_call(block& which, std::string_view id, std::string_vie
     }
 }
 
+void block_reader::begin_hosted(std::string_view id, std::string_view name, bool torn) {
+    if (problem_.empty() && !name.empty()) {
+        begun_ = true;
+        sink_.on_hosted_tool(id, torn ? to_utf8(name) : std::string(name), hosted_tool::running);
+    }
+}
+
+void block_reader::end_hosted(std::string_view id, bool failed) {
+    if (problem_.empty()) {
+        sink_.on_hosted_tool(id, {}, failed ? hosted_tool::failed : hosted_tool::completed);
+    }
+}
+
 void block_reader::end_former_call() {
     if (!blocks_.empty() && blocks_.back().record.what == kind::call && !blocks_.back().open) {
         end_call(blocks_.back());

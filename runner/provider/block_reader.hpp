@@ -33,7 +33,7 @@ public:
     /// and whole calls end. Other calls stay open.
     void finish(bool complete);
 
-    /// True if text, reasoning, a call or an opaque block came.
+    /// True if text, reasoning, a call, a hosted tool or an opaque block came.
     [[nodiscard]] bool begun() const noexcept { return begun_; }
     [[nodiscard]] std::size_t calls() const noexcept { return calls_; }
     /// True if every call's arguments are empty or an object whose brackets are closed.
@@ -72,6 +72,9 @@ protected:
     [[nodiscard]] block* add(std::optional<std::int64_t> index, kind what);
     [[nodiscard]] block* open_for(std::optional<std::int64_t> index, kind what);
     void begin_call(block& which, std::string_view id, std::string_view name, bool torn);
+    /// The server executes a tool of its own.
+    void begin_hosted(std::string_view id, std::string_view name, bool torn);
+    void end_hosted(std::string_view id, bool failed);
     /// The model goes on after the last call, if that is closed: it was not cut.
     void end_former_call();
     void keep(block& which, std::string_view name, const boost::json::value& value, bool torn);

@@ -28,6 +28,8 @@ kind kind_of(std::string_view type) noexcept {
     return type == "message" ? kind::text : type == "function_call" ? kind::call : kind::other;
 }
 
+constexpr std::string_view end_of_calls = "_call";
+
 /// True for members of an item that are stored as text or calls, or say nothing.
 bool is_stored_elsewhere(kind what, std::string_view name, const json::value& value) noexcept {
     constexpr std::array<std::string_view, 3> of_text = {"type", "role", "content"};
@@ -49,6 +51,25 @@ std::string arguments_in(const json::object& item) {
     const json::value* const value = item.if_contains("arguments");
     return value != nullptr && value->is_object() ? json::serialize(*value)
                                                   : std::string(text_of(value));
+}
+
+/// True for a tool that the server executes. Those that somebody else is to execute have a call_id.
+bool is_hosted_tool(const json::object& item) noexcept {
+    return string_in(item, "type").ends_with(end_of_calls) && string_in(item, "call_id").empty();
+}
+
+/// The name of an MCP server's tool, or else of the kind of tool.
+std::string_view name_of_hosted_tool(const json::object& item) noexcept {
+    const std::string_view name = string_in(item, "name");
+    std::string_view type = string_in(item, "type");
+    type.remove_suffix(end_of_calls.size());
+    return name.empty() ? type : name;
+}
+
+/// True for a call of an MCP server's tool that failed.
+bool is_error(const json::object& item) noexcept {
+    const json::value* const error = item.if_contains("error");
+    return error != nullptr && !error->is_null();
 }
 
 /// True for a call of a tool that is not ours, such as a custom one, without its output: nobody
@@ -105,6 +126,8 @@ void responses_item_reader::start(position index, const json::object& item, bool
     if (made != nullptr && what == kind::call && !string_in(item, "name").empty()) {
         begin_call(*made, string_in(item, "call_id"), string_in(item, "name"), torn);
         made->start_input = torn ? std::string() : arguments_in(item);
+    } else if (made != nullptr && what == kind::other && is_hosted_tool(item)) {
+        begin_hosted(std::to_string(made->index), name_of_hosted_tool(item), torn);
     }
 }
 
@@ -210,6 +233,10 @@ void responses_item_reader::done(position index, const json::object& item, bool 
     case kind::thinking:
     case kind::other:
         complete_thoughts(*which, item, torn);
+        if (is_hosted_tool(item)) {
+            const bool failed = string_in(item, "status") == "failed" || is_error(item);
+            end_hosted(std::to_string(which->index), failed);
+        }
         break;
     }
     for (const auto& [name, value] : item) {

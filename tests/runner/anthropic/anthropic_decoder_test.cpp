@@ -246,7 +246,7 @@ const std::vector<decoder_case>& call_cases() {
                     R"("content":[{"type":"web_search_result","encrypted_content":"E"}]})"
              ) +
              block_stop(1) + text_block(2, "Found.") + end_events("end_turn"),
-         {"text Found."},
+         {"hosted srvtoolu_1 web_search", "hosted srvtoolu_1 completed", "text Found."},
          "stop",
          R"([{"is":"other","members":{"type":"server_tool_use","id":"srvtoolu_1",)"
          R"("name":"web_search","input":{"query":"x"}}},)"
@@ -258,7 +258,7 @@ const std::vector<decoder_case>& call_cases() {
          message_start() + thinking_block(0, "", "c2ln") +
              block_start(1, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +
              json_delta(1, "{}") + block_stop(1) + end_events("max_tokens"),
-         {},
+         {"hosted s n"},
          "length"},
         {"ToolOfTheServerBeforeTheTokenLimitCutTheText",
          message_start() +
@@ -266,7 +266,7 @@ const std::vector<decoder_case>& call_cases() {
              block_stop(0) +
              block_start(1, R"({"type":"web_search_tool_result","tool_use_id":"s","content":[]})") +
              block_stop(1) + text_block(2, "a") + end_events("max_tokens"),
-         {"text a"},
+         {"hosted s n", "hosted s completed", "text a"},
          "length",
          R"([{"is":"other","members":{"type":"server_tool_use","id":"s","name":"n","input":{}}},)"
          R"({"is":"other","members":{"type":"web_search_tool_result","tool_use_id":"s",)"
@@ -276,8 +276,31 @@ const std::vector<decoder_case>& call_cases() {
              block_start(0, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +
              json_delta(0, R"({\"query\":)") + block_stop(0) + text_block(1, "a") +
              end_events("end_turn"),
-         {"text a"},
+         {"hosted s n", "text a"},
          "stop"},
+        {"ToolsOfTheServerThatFail",
+         message_start() +
+             block_start(0, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +
+             block_stop(0) +
+             block_start(1, R"({"type":"mcp_tool_use","id":"m","name":"f","input":{}})") +
+             block_stop(1) +
+             block_start(
+                 2, R"({"type":"web_search_tool_result","tool_use_id":"s",)"
+                    R"("content":{"type":"web_search_tool_result_error","error_code":"e"}})"
+             ) +
+             block_stop(2) +
+             block_start(
+                 3, R"({"type":"mcp_tool_result","tool_use_id":"m","is_error":true,"content":[]})"
+             ) +
+             block_stop(3) + text_block(4, "a") + end_events("end_turn"),
+         {"hosted s n", "hosted m f", "hosted s failed", "hosted m failed", "text a"},
+         "stop",
+         R"([{"is":"other","members":{"type":"server_tool_use","id":"s","name":"n","input":{}}},)"
+         R"({"is":"other","members":{"type":"mcp_tool_use","id":"m","name":"f","input":{}}},)"
+         R"({"is":"other","members":{"type":"web_search_tool_result","tool_use_id":"s",)"
+         R"("content":{"type":"web_search_tool_result_error","error_code":"e"}}},)"
+         R"({"is":"other","members":{"type":"mcp_tool_result","tool_use_id":"m","is_error":true,)"
+         R"("content":[]}},{"is":"text","bytes":1}])"},
         {"NamelessCall",
          message_start() + block_start(0, R"({"type":"tool_use","id":"a","input":{}})") +
              json_delta(0, "{}") + block_stop(0) + end_events("tool_use"),
@@ -401,7 +424,7 @@ const std::vector<decoder_case>& end_cases() {
          message_start() +
              block_start(0, R"({"type":"server_tool_use","id":"s","name":"n","input":{}})") +
              json_delta(0, R"({\"query\":\"x\"})") + block_stop(0) + end_events("pause_turn"),
-         {},
+         {"hosted s n"},
          "pause",
          R"([{"is":"other","members":{"type":"server_tool_use","id":"s","name":"n",)"
          R"("input":{"query":"x"}}}])"},

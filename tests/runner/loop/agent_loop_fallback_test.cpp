@@ -4,6 +4,7 @@
 #include "tests/support/thread_builder.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <gmock/gmock.h>
 
@@ -51,6 +52,43 @@ TEST_F(Fallback, TheNextModelAnswersAfterAnyFailure) {
         EXPECT_EQ(second.histories[0].size(), 1U) << "the request is built anew";
     }
     EXPECT_TRUE(third.histories.empty());
+}
+
+// They say nothing of the answer, so the next model may be asked.
+TEST_F(Fallback, HostedToolsAreActivitiesThatEndWithTheAnswer) {
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_hosted_tool("a", "web_search", hosted_tool::running);
+        to.on_hosted_tool("b", "code", hosted_tool::running);
+        to.on_hosted_tool("a", {}, hosted_tool::failed);
+        return model_failure{model_failure::kind::lost, 0, "why"};
+    }}};
+    second.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_hosted_tool("a", "web_search", hosted_tool::running);
+        to.on_hosted_tool("a", {}, hosted_tool::completed);
+        to.on_hosted_tool("a", {}, hosted_tool::completed);
+        to.on_hosted_tool("b", {}, hosted_tool::completed);
+        to.on_text("Hi");
+        return model_answer{finish_reason::stop, {}};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_THAT(sink.steps, ::testing::Contains("text Hi"));
+    std::vector<std::string> shown;
+    for (const session::stored_message& each : stored().nodes) {
+        if (each.message.role == session::role::activity) {
+            EXPECT_EQ(each.message.activity_type, "hosted-tool");
+            shown.push_back(boost::json::serialize(each.message.activity));
+        }
+    }
+    EXPECT_EQ(
+        shown, (std::vector<std::string>{
+                   R"({"tool":"web_search","status":"failed"})",
+                   R"({"tool":"code","status":"incomplete"})",
+                   R"({"tool":"web_search","status":"completed"})"
+               })
+    );
 }
 
 TEST_F(Fallback, TheLastFailureIsTheRunsEnd) {

@@ -32,6 +32,16 @@ public:
         lines.push_back("end " + std::to_string(call));
     }
 
+    void
+    on_hosted_tool(std::string_view id, std::string_view name, runner::hosted_tool state) override {
+        const std::string line = "hosted " + std::string(id) + " ";
+        lines.push_back(
+            line + (state == runner::hosted_tool::running     ? std::string(name)
+                    : state == runner::hosted_tool::completed ? "completed"
+                                                              : "failed")
+        );
+    }
+
     std::vector<std::string> lines;
     int begins = 0;
     /// An empty delta came, or something for a call that had ended.

@@ -217,7 +217,7 @@ const std::vector<decoder_case>& reasoning_cases() {
              event("web_search_call.searching", at(0)) + event("web_search_call.completed", at(0)) +
              done(0, R"({"type":"web_search_call","id":"ws_1","status":"completed"})") +
              message(1, "a") + end(),
-         {"text a"},
+         {"hosted 0 web_search", "hosted 0 completed", "text a"},
          "stop",
          R"([{"is":"other","members":{"type":"web_search_call","id":"ws_1",)"
          R"("status":"completed"}},)" +
@@ -246,10 +246,21 @@ const std::vector<decoder_case>& reasoning_cases() {
              event("mcp_call_arguments.done", at(0) + R"(,"arguments":"{}")") +
              done(0, R"({"type":"mcp_call","id":"m","name":"f","arguments":"{}","output":"o"})") +
              message(1, "a") + end(),
-         {"text a"},
+         {"hosted 0 f", "hosted 0 completed", "text a"},
          "stop",
          R"([{"is":"other","members":{"type":"mcp_call","id":"m","name":"f","arguments":"{}",)"
          R"("output":"o"}},)" +
+             text_record + "]"},
+        {"ToolsOfTheServerThatFail",
+         created + added(0, R"({"type":"mcp_call","id":"m","name":"f","arguments":""})") +
+             added(1, R"({"type":"file_search_call","id":"w","status":"in_progress"})") +
+             done(1, R"({"type":"file_search_call","id":"w","status":"failed"})") +
+             done(0, R"({"type":"mcp_call","id":"m","name":"f","error":{"code":1}})") +
+             message(2, "a") + end(),
+         {"hosted 0 f", "hosted 1 file_search", "hosted 1 failed", "hosted 0 failed", "text a"},
+         "stop",
+         R"([{"is":"other","members":{"type":"mcp_call","id":"m","name":"f","error":{"code":1}}},)"
+         R"({"is":"other","members":{"type":"file_search_call","id":"w","status":"failed"}},)" +
              text_record + "]"},
     };
     return all;
