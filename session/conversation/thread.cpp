@@ -21,6 +21,7 @@ constexpr std::pair<call_status, std::string_view> call_status_names[] = {
     {call_status::held, "held"},           {call_status::asked, "asked"},
     {call_status::approved, "approved"},   {call_status::executing, "executing"},
     {call_status::cancelled, "cancelled"}, {call_status::indeterminate, "indeterminate"},
+    {call_status::suspended, "suspended"},
 };
 
 constexpr std::pair<run_status, std::string_view> run_status_names[] = {

@@ -51,6 +51,10 @@ enum class call_status {
     executing,     ///< Approved, and that run may have started its tool.
     cancelled,     ///< Its approval was cancelled, or its run was stopped before the tool started.
     indeterminate, ///< Its run was lost or stopped while the tool may have been running.
+
+    /// A server call whose subagent (history/subagent.hpp) waits: its run finished, and left calls
+    /// of the subagent pending or asked.
+    suspended,
 };
 
 /// True for a call of a run that has not ended. False for calls that only a request can continue.

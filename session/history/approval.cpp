@@ -240,7 +240,7 @@ open_approvals(const thread_record& thread, node_index tip, std::chrono::seconds
         if (written != nullptr && on_branch[call.made_in]) {
             open.push_back(
                 {approval_id(thread.key, *written), call.id, call.name, written->arguments,
-                 expiry_of(thread, call, life)}
+                 expiry_of(thread, call, life), thread.nodes[call.made_in].message.subagent_run_id}
             );
         }
     }

@@ -24,8 +24,9 @@ struct approval {
     std::string id;
     std::string call_id;
     std::string tool;
-    std::string arguments;  ///< As the model wrote them.
-    unix_ms expires_at = 0; ///< From then on it can only be cancelled.
+    std::string arguments;            ///< As the model wrote them.
+    unix_ms expires_at = 0;           ///< From then on it can only be cancelled.
+    std::string subagent_run_id = {}; ///< Of the subagent that has made the call; empty if none.
 };
 
 /// The id of the approval of `call` in the thread `key`; always the same.

@@ -7,6 +7,7 @@
 #include "session/history/history_place.hpp"
 #include "session/history/history_rules.hpp"
 #include "session/history/missing_result.hpp"
+#include "session/history/subagent.hpp"
 
 #include <algorithm>
 #include <string>
@@ -54,6 +55,7 @@ public:
         append_all();
         store_branch();
         decide_next();
+        continue_subagents();
         return std::move(plan_);
     }
 
@@ -91,6 +93,12 @@ private:
         std::string id = value.id;
         out_.append(std::move(value));
         return id;
+    }
+
+    // A result belongs to the agent that has made the call, whatever the client says.
+    std::string append_result(message value, const call_record& call) {
+        value.subagent_run_id = thread_.nodes[call.made_in].message.subagent_run_id;
+        return append_other(std::move(value));
     }
 
     [[nodiscard]] bool is_on_base_path(node_index node) const {
@@ -228,12 +236,13 @@ private:
     void append_all() {
         for (const judged_answer& answer : judged_.answers) {
             if (std::optional<message> result = out_.settle(answer, *answer.call)) {
-                append_other(std::move(*result));
+                append_result(std::move(*result), *answer.call);
             }
         }
         for (const message* answer : answers_) {
-            out_.set_status(*index_.find_call(answer->tool_call_id), call_status::answered);
-            plan_.answers.push_back({answer->tool_call_id, append_other(*answer)});
+            const call_record& call = *index_.find_call(answer->tool_call_id);
+            out_.set_status(call, call_status::answered);
+            plan_.answers.push_back({call.id, append_result(*answer, call)});
         }
         auto next_user = place_.new_users.begin();
         for (std::size_t i = 0; i < input_.messages.size(); ++i) {
@@ -351,6 +360,32 @@ private:
             plan_.new_user_turn = user;
         }
         plan_.snapshot = plan_.next == next_step::nothing && misses_messages();
+    }
+
+    // A call whose subagent waits becomes the new run's if nothing of the subagent waits any more,
+    // or if the run has to execute something of it.
+    void continue_subagents() {
+        const auto has = [this](const call_record& call, auto... any_of) {
+            const call_status status = out_.status_of(call);
+            return is_on_base_path(call.made_in) && ((status == any_of) || ...);
+        };
+        if (std::ranges::none_of(thread_.calls, [&](const call_record& call) {
+                return has(call, call_status::suspended);
+            })) {
+            return;
+        }
+        const text_set waiting = agent_calls_of(thread_, [&](const call_record& call) {
+            return has(call, call_status::pending, call_status::asked);
+        });
+        const text_set executing = agent_calls_of(thread_, [&](const call_record& call) {
+            return has(call, call_status::approved);
+        });
+        for (const call_record& call : thread_.calls) {
+            if (has(call, call_status::suspended) &&
+                (!waiting.contains(call.id) || executing.contains(call.id))) {
+                out_.give_to_run(call);
+            }
+        }
     }
 
     // The end of the branch as the model sees it.

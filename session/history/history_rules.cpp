@@ -156,6 +156,17 @@ void plan_writer::set_status(const call_record& call, call_status status) {
     set_call(std::move(changed));
 }
 
+void plan_writer::give_to_run(call_record call) {
+    call.run_id.clear();
+    call.status = call_status::open;
+    set_call(std::move(call));
+}
+
+call_status plan_writer::status_of(const call_record& call) const {
+    const auto known = call_changes_.find(call.id);
+    return known == call_changes_.end() ? call.status : plan_.change.calls[known->second].status;
+}
+
 std::optional<message> plan_writer::settle(const judged_answer& answer, call_record call) {
     call.status = answer.becomes;
     if (answer.becomes == call_status::approved) {

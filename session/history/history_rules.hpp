@@ -77,6 +77,10 @@ public:
     /// Stores a call record; of several with the same id, the last counts.
     void set_call(call_record record);
     void set_status(const call_record& call, call_status status);
+    /// Makes it an open call of the request's run.
+    void give_to_run(call_record call);
+    /// The status of the call after the change so far.
+    [[nodiscard]] call_status status_of(const call_record& call) const;
     /// Stores the effect of an answer. `call` is its call's record after the change so far. Returns
     /// the result of a call that is not executed.
     [[nodiscard]] std::optional<message> settle(const judged_answer& answer, call_record call);

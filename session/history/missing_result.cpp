@@ -34,7 +34,7 @@ std::string shown_content(std::string_view sentence) {
 
 bool is_unanswerable(std::optional<call_status> status) noexcept {
     return !status || !(is_of_active_run(*status) || *status == call_status::pending ||
-                        *status == call_status::asked);
+                        *status == call_status::asked || *status == call_status::suspended);
 }
 
 std::string_view missing_answer(std::optional<call_status> status) noexcept {
@@ -53,6 +53,7 @@ std::string_view missing_answer(std::optional<call_status> status) noexcept {
     case call_status::cancelled:
         return not_executed;
     case call_status::pending:
+    case call_status::suspended:
     case call_status::abandoned:
         return not_answered;
     case call_status::denied:

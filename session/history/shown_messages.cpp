@@ -62,8 +62,13 @@ public:
         if (stored.role != role::tool && stored.role != role::activity) {
             add_missing();
         }
-        if (stored.role != role::reasoning && stored.role != role::activity) {
+        if (stored.role != role::reasoning && stored.role != role::activity &&
+            stored.role != role::tool) {
             last_spoken_ = out_.size();
+        }
+        if (stored.role == role::tool) {
+            add_result(stored);
+            return;
         }
         out_.push_back(stored);
         for (const tool_call& call : stored.tool_calls) {
@@ -101,6 +106,23 @@ private:
             shown.metadata = stored.metadata;
         }
         return true;
+    }
+
+    // Clients put a result behind its call. Other agents may have spoken since then, above all the
+    // one that has worked for the call.
+    void add_result(const message& stored) {
+        std::size_t place = out_.size();
+        while (place > 0 && !out_[place - 1].subagent_run_id.empty() &&
+               out_[place - 1].subagent_run_id != stored.subagent_run_id) {
+            --place;
+        }
+        if (place < out_.size()) {
+            for (auto& [id, shown] : activities_) {
+                shown += shown >= place ? 1 : 0;
+            }
+        }
+        out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place), stored);
+        last_spoken_ = place;
     }
 
     void add_missing() {

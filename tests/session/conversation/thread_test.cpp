@@ -91,7 +91,7 @@ TEST(Thread, NamesOfStatesAreReadBack) {
          {call_status::open, call_status::pending, call_status::answered, call_status::dead,
           call_status::abandoned, call_status::denied, call_status::held, call_status::asked,
           call_status::approved, call_status::executing, call_status::cancelled,
-          call_status::indeterminate}) {
+          call_status::indeterminate, call_status::suspended}) {
         EXPECT_EQ(call_status_from_string(to_string(status)), status);
     }
     for (const run_status status :
