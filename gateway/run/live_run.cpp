@@ -291,16 +291,20 @@ void live_run::end_batch() {
     log_->end_batch();
 }
 
-void live_run::emit(const runner::runner_event& event) {
+void live_run::show(const runner::runner_event& event, std::string_view subagent_run_id) {
     // Deltas that arrived together have the same time.
     if (!in_batch_ || !is_delta(event)) {
         translator_.set_time(time_.now());
     }
     pass_failpoint(moment_of(event));
     check_failpoint("run.event");
-    translator_.translate(event);
-    if (prediction_) {
-        predict(event);
+    if (!subagent_run_id.empty()) {
+        translator_.translate(event, subagent_run_id);
+    } else {
+        translator_.translate(event);
+        if (prediction_) {
+            predict(event);
+        }
     }
     if (log_->outgrown(settings_.max_bytes) && !std::exchange(too_long_, true)) {
         stop(stop_reason::token_limit);

@@ -135,7 +135,10 @@ public:
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
 
     // runner::run_sink
-    void emit(const runner::runner_event& event) override;
+    void emit(const runner::runner_event& event) override { show(event, {}); }
+    void emit_inner(std::string_view subagent_run_id, const runner::runner_event& event) override {
+        show(event, subagent_run_id);
+    }
     void begin_batch() override;
     void end_batch() override;
     [[nodiscard]] bool has_room() const noexcept override { return log_->has_room(); }
@@ -153,6 +156,8 @@ public:
     finish(session::changes change, runner::run_end end) override;
 
 private:
+    /// `subagent_run_id` is empty for an event of the run itself.
+    void show(const runner::runner_event& event, std::string_view subagent_run_id);
     void predict(const runner::runner_event& event);
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);

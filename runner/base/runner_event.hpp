@@ -110,9 +110,36 @@ struct raw_sent {
     std::string_view source; ///< Empty if unknown.
 };
 
+/// An agent begins to work for a call of the run, or goes on with it in a later run. Its events
+/// follow in a lane of their own (run_sink::emit_inner).
+struct subagent_started {
+    std::string_view subagent_run_id; ///< Names the call's work; the same in later runs.
+    std::string_view name;
+    std::string_view description;            ///< May be empty.
+    std::string_view parent_subagent_run_id; ///< Empty if the run itself has made the call.
+    std::string_view parent_call_id;
+    std::string_view parent_message_id;
+};
+
+/// A subagent's part in this run is over. One that is suspended goes on in a later run, if this one
+/// leaves its calls to the caller.
+struct subagent_ended {
+    enum class outcome {
+        finished,
+        suspended, ///< It waits for an answer of the caller or for an approval.
+        failed,    ///< Stopped or failed; the run may go on.
+    };
+    std::string_view subagent_run_id;
+    outcome how = outcome::finished;
+    std::string_view result = {};  ///< finished: its text.
+    std::string_view message = {}; ///< failed: a sentence for people.
+    std::string_view code = {};    ///< failed: error_code().
+};
+
 using runner_event = std::variant<
     text_delta, reasoning_delta, call_started, call_arguments, call_ended, turn_ended,
     call_executing, call_result, messages_snapshot, reply_segment, state_shown, activity_shown,
-    activity_patched, step_started, step_finished, custom_sent, raw_sent>;
+    activity_patched, step_started, step_finished, custom_sent, raw_sent, subagent_started,
+    subagent_ended>;
 
 } // namespace agui::runner

@@ -52,6 +52,10 @@ public:
 
     /// Shows an event. Deltas may be shown before their message is committed.
     virtual void emit(const runner_event& event) = 0;
+    /// Shows an event of a subagent of the run. By default nothing of subagents is shown but that
+    /// they begin and end.
+    virtual void
+    emit_inner(std::string_view /*subagent_run_id*/, const runner_event& /*event*/) {}
 
     /// Events between begin_batch() and end_batch() arrived together and are shown together, at
     /// end_batch() or after the handlers that are ready. All other events are shown after the

@@ -99,6 +99,14 @@ void agui_translator::resume(const run_opening& opening, const open_brackets& le
         // No timestamp, because the time of the interruption is unknown.
         writer_.begin(one->end_type);
         writer_.member(one->id_key, std::string_view(one->id));
+        if (one->id_key == subagent_key) {
+            writer_.member("message", runner::describe(runner::stop_reason::error));
+            send_to_declared(one->end_type);
+            continue;
+        }
+        if (!one->subagent_run_id.empty()) {
+            writer_.member(subagent_key, std::string_view(one->subagent_run_id));
+        }
         send();
     }
 }
@@ -123,8 +131,11 @@ void agui_translator::finish(const runner::run_end& end) {
     if (finished_) {
         return;
     }
-    close_all();
-    close_steps();
+    close_lanes();
+    suspend_subagents(end);
+    const bool is_success = runner::class_of(end.reason) == runner::stop_class::success;
+    const auto why = is_success ? runner::stop_reason::error : end.reason;
+    end_subagents(runner::describe(why), runner::error_code(why));
     const std::string usage = usage_json(end.usage, settings_.usage);
     switch (runner::class_of(end.reason)) {
     case runner::stop_class::success:
@@ -145,8 +156,8 @@ void agui_translator::fail(std::string_view code, std::string_view message) {
     if (finished_) {
         return;
     }
-    close_all();
-    close_steps();
+    close_lanes();
+    end_subagents(message, code);
     begin(writer_, "RUN_ERROR");
     writer_.member("message", message);
     writer_.member("code", code);
@@ -189,7 +200,7 @@ void agui_translator::on(const runner::text_delta& event) {
     if (event.text.empty()) {
         return;
     }
-    if (open_text_ != event.message_id) {
+    if (lane_->text != event.message_id) {
         open_text(event.message_id);
     }
     for (std::string_view rest = event.text; !rest.empty();) {
@@ -202,7 +213,7 @@ void agui_translator::on(const runner::reasoning_delta& event) {
     if (event.text.empty()) {
         return;
     }
-    if (open_reasoning_ != event.message_id) {
+    if (lane_->reasoning != event.message_id) {
         open_reasoning(event.message_id);
     }
     for (std::string_view rest = event.text; !rest.empty();) {
@@ -217,7 +228,7 @@ void agui_translator::on(const runner::call_started& event) {
     }
     close_text();
     close_reasoning();
-    open_calls_.emplace_back(event.call_id);
+    lane_->calls.emplace_back(event.call_id);
     begin(writer_, "TOOL_CALL_START");
     writer_.member("toolCallId", event.call_id);
     writer_.member("toolCallName", event.name);
@@ -233,12 +244,12 @@ void agui_translator::on(const runner::call_arguments& event) {
         return;
     }
     for (std::string_view rest = event.delta; !rest.empty();) {
-        send(writer_.delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, take_piece(rest)));
+        send_delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, take_piece(rest));
     }
 }
 
 void agui_translator::on(const runner::call_ended& event) {
-    if (std::erase(open_calls_, event.call_id) > 0) {
+    if (std::erase(lane_->calls, event.call_id) > 0) {
         close_call(event.call_id);
     }
 }
@@ -295,7 +306,7 @@ void agui_translator::on(const runner::messages_snapshot& event) {
         return;
     }
     // A client drops a message that is not in the snapshot, with its later deltas.
-    close_all();
+    close_texts_of_all();
     const auto write = [&](event_writer& writer, projection form) {
         boost::json::array messages = wire_messages(*event.messages, form);
         limit(messages);
@@ -371,8 +382,8 @@ void agui_translator::on(const runner::activity_patched& event) {
 }
 
 void agui_translator::on(const runner::step_started& event) {
-    if (std::ranges::find(open_steps_, event.name) == open_steps_.end()) {
-        open_steps_.emplace_back(event.name);
+    if (std::ranges::find(lane_->steps, event.name) == lane_->steps.end()) {
+        lane_->steps.emplace_back(event.name);
         begin(writer_, "STEP_STARTED");
         writer_.member("stepName", event.name);
         send();
@@ -380,7 +391,7 @@ void agui_translator::on(const runner::step_started& event) {
 }
 
 void agui_translator::on(const runner::step_finished& event) {
-    if (std::erase(open_steps_, event.name) > 0) {
+    if (std::erase(lane_->steps, event.name) > 0) {
         begin(writer_, "STEP_FINISHED");
         writer_.member("stepName", event.name);
         send();
@@ -403,7 +414,7 @@ void agui_translator::on(const runner::raw_sent& event) {
 void agui_translator::open_text(std::string_view message_id) {
     close_text();
     close_reasoning();
-    open_text_ = message_id;
+    lane_->text = message_id;
     begin(writer_, "TEXT_MESSAGE_START");
     writer_.member("messageId", message_id);
     writer_.member("role", std::string_view("assistant"));
@@ -413,7 +424,7 @@ void agui_translator::open_text(std::string_view message_id) {
 void agui_translator::open_reasoning(std::string_view message_id) {
     close_text();
     close_reasoning();
-    open_reasoning_ = message_id;
+    lane_->reasoning = message_id;
     begin(writer_, "REASONING_START");
     writer_.member("messageId", message_id);
     send();
@@ -424,12 +435,12 @@ void agui_translator::open_reasoning(std::string_view message_id) {
 }
 
 void agui_translator::close_text() {
-    if (open_text_.empty()) {
+    if (lane_->text.empty()) {
         return;
     }
     begin(writer_, "TEXT_MESSAGE_END");
-    writer_.member("messageId", std::string_view(open_text_));
-    open_text_.clear();
+    writer_.member("messageId", std::string_view(lane_->text));
+    lane_->text.clear();
     send();
 }
 
@@ -440,36 +451,36 @@ void agui_translator::close_call(std::string_view call_id) {
 }
 
 void agui_translator::close_reasoning() {
-    if (open_reasoning_.empty()) {
+    if (lane_->reasoning.empty()) {
         return;
     }
     for (const std::string_view type : {"REASONING_MESSAGE_END", "REASONING_END"}) {
         begin(writer_, type);
-        writer_.member("messageId", std::string_view(open_reasoning_));
+        writer_.member("messageId", std::string_view(lane_->reasoning));
         send();
     }
-    open_reasoning_.clear();
+    lane_->reasoning.clear();
 }
 
 void agui_translator::close_all() {
     close_text();
-    for (const std::string& id : open_calls_) {
+    for (const std::string& id : lane_->calls) {
         close_call(id);
     }
-    open_calls_.clear();
+    lane_->calls.clear();
     close_reasoning();
 }
 
 // The last one first, as if they were nested.
 void agui_translator::close_steps() {
-    while (!open_steps_.empty()) {
-        const std::string last = open_steps_.back();
+    while (!lane_->steps.empty()) {
+        const std::string last = lane_->steps.back();
         on(runner::step_finished{last});
     }
 }
 
 bool agui_translator::is_open(std::string_view call_id) const {
-    return std::ranges::find(open_calls_, call_id) != open_calls_.end();
+    return std::ranges::find(lane_->calls, call_id) != lane_->calls.end();
 }
 
 // ---- Terminals ---------------------------------------------------------------------------------
@@ -479,14 +490,25 @@ void agui_translator::finish_asking(const runner::run_end& end, std::string_view
     for (const session::approval& asked : end.approvals) {
         interrupts.push_back(interrupt_json(asked));
     }
-    begin_finished(writer_);
-    writer_.member(
-        "outcome", boost::json::value{{"type", "interrupt"}, {"interrupts", std::move(interrupts)}}
-    );
-    add_usage(writer_, usage);
-    out_.on_event(
-        {.json = writer_.end(), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = true}
-    );
+    const auto write = [&](event_writer& writer) {
+        begin_finished(writer);
+        writer.member(
+            "outcome", boost::json::value{{"type", "interrupt"}, {"interrupts", interrupts}}
+        );
+        add_usage(writer, usage);
+        return writer.end();
+    };
+    wire_event out{
+        .json = write(writer_), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = true
+    };
+    bool any_of_subagents = false;
+    for (boost::json::value& each : interrupts) {
+        any_of_subagents = each.get_object().erase(subagent_key) > 0 || any_of_subagents;
+    }
+    if (any_of_subagents) {
+        out.undeclared = write(undeclared_writer_);
+    }
+    out_.on_event(out);
 }
 
 void agui_translator::finish_success(const runner::run_end& end, std::string_view usage) {
@@ -555,6 +577,9 @@ void agui_translator::begin(event_writer& writer, std::string_view type) {
     stamped_ = now_;
     writer.begin(type);
     writer.member("timestamp", std::int64_t{now_});
+    if (!lane_->subagent_run_id.empty()) {
+        writer.member(subagent_key, std::string_view(lane_->subagent_run_id));
+    }
 }
 
 void agui_translator::begin_finished(event_writer& writer) {
@@ -611,16 +636,38 @@ void agui_translator::send_text(
     std::string_view type, std::string_view message_id, std::string_view text
 ) {
     if (now_ - stamped_ < stamp_interval) {
-        send(writer_.delta(type, "messageId", message_id, text));
+        send_delta(type, "messageId", message_id, text);
         return;
     }
     // The timestamp comes last, so that the log stores the part before the text only once.
     stamped_ = now_;
-    writer_.begin(type);
-    writer_.member("messageId", message_id);
+    begin_delta(type, "messageId", message_id);
     writer_.member("delta", text);
     writer_.member("timestamp", std::int64_t{now_});
     send();
+}
+
+void agui_translator::send_delta(
+    std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
+) {
+    if (lane_->subagent_run_id.empty()) {
+        send(writer_.delta(type, id_key, id, text));
+        return;
+    }
+    begin_delta(type, id_key, id);
+    writer_.member("delta", text);
+    send();
+}
+
+// Everything before the text is the same for all deltas of a message.
+void agui_translator::begin_delta(
+    std::string_view type, std::string_view id_key, std::string_view id
+) {
+    writer_.begin(type);
+    writer_.member(id_key, id);
+    if (!lane_->subagent_run_id.empty()) {
+        writer_.member(subagent_key, std::string_view(lane_->subagent_run_id));
+    }
 }
 
 void agui_translator::send_custom(std::string_view name, std::string_view value) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,6 +69,12 @@ struct run_opening {
 /// Activities, CUSTOM and RAW of the application, and steps, which the terminal ends: close
 /// nothing. Writes no empty deltas, and no nulls except in passed-on values.
 ///
+/// Subagents: each has a lane of its own, with the rules above for itself. Its events carry its
+/// `subagentRunId`. SUBAGENT_FINISHED and SUBAGENT_ERROR close its lane first. The terminal closes
+/// all lanes and ends the subagents that are left: suspended ones with their interrupts if the run
+/// is a success, all others with SUBAGENT_ERROR. Undeclared peers, which know no SUBAGENT_* event,
+/// get the other events of a lane only.
+///
 /// Server calls, for which AG-UI defines only the result: CUSTOM `agui-gateway.tool.started`
 /// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `agui-gateway.tool.failed`
 /// {"toolCallId"} before the result of one that failed.
@@ -85,6 +92,8 @@ struct run_opening {
 class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);
+    agui_translator(const agui_translator&) = delete;
+    agui_translator& operator=(const agui_translator&) = delete;
 
     /// The timestamp of later events. Deltas carry none, to save its cost for each token, except
     /// that a text or reasoning delta has one if no event had one for a second.
@@ -99,6 +108,8 @@ public:
     /// run has not made the result.
     void earlier_result(const session::message& result);
     void translate(const runner::runner_event& event);
+    /// The same for an event of a subagent, whether it was announced or not.
+    void translate(const runner::runner_event& event, std::string_view subagent_run_id);
     /// Closes everything open and writes the terminal. Later calls of translate() and finish() do
     /// nothing.
     void finish(const runner::run_end& end);
@@ -109,13 +120,26 @@ public:
     void
     taken(std::string_view run_id, const std::vector<std::string>& message_ids, std::uint64_t seq);
 
-    /// Calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
+    /// The run's own calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
     [[nodiscard]] const std::vector<std::string>& open_tool_call_ids() const noexcept {
-        return open_calls_;
+        return own_.calls;
     }
     [[nodiscard]] bool finished() const noexcept { return finished_; }
 
 private:
+    static constexpr std::string_view subagent_key = "subagentRunId";
+
+    /// What the run itself, or one of its subagents, has begun and not ended.
+    struct lane {
+        std::string subagent_run_id; ///< Empty for the run itself.
+        bool is_announced = false;   ///< Its SUBAGENT_STARTED has no end yet.
+        bool is_suspended = false;   ///< It ends with the run.
+        std::string text;            ///< The messageId. Empty if no text is open.
+        std::string reasoning;       ///< The same for reasoning.
+        std::vector<std::string> calls;
+        std::vector<std::string> steps;
+    };
+
     void on(const runner::text_delta& event);
     void on(const runner::reasoning_delta& event);
     void on(const runner::call_started& event);
@@ -133,6 +157,8 @@ private:
     void on(const runner::step_finished& event);
     void on(const runner::custom_sent& event);
     void on(const runner::raw_sent& event);
+    void on(const runner::subagent_started& event);
+    void on(const runner::subagent_ended& event);
 
     void set_started(const run_opening& opening);
     void open_text(std::string_view message_id);
@@ -142,6 +168,13 @@ private:
     void close_call(std::string_view call_id);
     void close_all();
     void close_steps();
+    [[nodiscard]] lane& lane_of(std::string_view subagent_run_id);
+    void close_texts_of_all();
+    void close_lanes();
+    void end_subagents(std::string_view message, std::string_view code);
+    void suspend_subagents(const runner::run_end& end);
+    void fail_subagent(lane& ended, std::string_view message, std::string_view code);
+    void send_to_declared(std::string_view type);
     [[nodiscard]] bool is_open(std::string_view call_id) const;
 
     void begin(event_writer& writer, std::string_view type);
@@ -153,6 +186,10 @@ private:
     void note_loss(std::string_view type, bool whole) const;
     [[nodiscard]] boost::json::value limited(const session::content& content) const;
     void send_text(std::string_view type, std::string_view message_id, std::string_view text);
+    void send_delta(
+        std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
+    );
+    void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
     void send_custom(std::string_view name, std::string_view value);
     void finish_asking(const runner::run_end& end, std::string_view usage);
     void finish_success(const runner::run_end& end, std::string_view usage);
@@ -168,10 +205,9 @@ private:
     unix_ms stamped_ = 0; ///< The timestamp of the last event that has one.
     std::string thread_id_;
     std::string run_id_;
-    std::string open_text_;      ///< The messageId. Empty if no text is open.
-    std::string open_reasoning_; ///< The same for reasoning.
-    std::vector<std::string> open_calls_;
-    std::vector<std::string> open_steps_;
+    lane own_;
+    std::vector<std::unique_ptr<lane>> subagents_; ///< In the order of their beginning.
+    lane* lane_ = &own_;                           ///< Of the event that is being translated.
     bool started_ = false;
     bool finished_ = false;
 };

@@ -39,7 +39,7 @@ json::object interrupt_json(const session::approval& asked) {
             metadata.emplace("input", *std::move(arguments));
         }
     }
-    return {
+    json::object interrupt{
         {"id", asked.id},
         {"reason", "tool_call"},
         {"message", "Allow the call of " + asked.tool + "?"},
@@ -48,6 +48,10 @@ json::object interrupt_json(const session::approval& asked) {
         {"expiresAt", iso_time(asked.expires_at)},
         {"metadata", std::move(metadata)},
     };
+    if (!asked.subagent_run_id.empty()) {
+        interrupt["subagentRunId"] = asked.subagent_run_id;
+    }
+    return interrupt;
 }
 
 void add_interrupts(

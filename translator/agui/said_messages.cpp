@@ -20,9 +20,9 @@ void said_messages::read(const boost::json::object& event) {
     const std::string_view type = string_in(event, "type");
     const std::string_view delta = string_in(event, "delta");
     if (type == "TEXT_MESSAGE_CONTENT") {
-        append(message_of(string_in(event, "messageId"), session::role::assistant).content, delta);
+        append(message_of(event, "messageId", session::role::assistant).content, delta);
     } else if (type == "REASONING_MESSAGE_CONTENT") {
-        append(message_of(string_in(event, "messageId"), session::role::reasoning).content, delta);
+        append(message_of(event, "messageId", session::role::reasoning).content, delta);
     } else if (type == "TOOL_CALL_START") {
         begin_call(event);
     } else if (type == "TOOL_CALL_ARGS") {
@@ -40,11 +40,14 @@ void said_messages::begin_call(const boost::json::object& event) {
     session::tool_call call;
     call.id = id;
     call.name = string_in(event, "toolCallName");
-    message_of(string_in(event, "parentMessageId"), session::role::assistant)
+    message_of(event, "parentMessageId", session::role::assistant)
         .tool_calls.push_back(std::move(call));
 }
 
-session::message& said_messages::message_of(std::string_view id, session::role role) {
+session::message& said_messages::message_of(
+    const boost::json::object& event, std::string_view id_key, session::role role
+) {
+    const std::string_view id = string_in(event, id_key);
     const auto found = std::ranges::find(messages_, id, &session::message::id);
     if (found != messages_.end()) {
         return *found;
@@ -53,6 +56,7 @@ session::message& said_messages::message_of(std::string_view id, session::role r
     begun.id = id;
     begun.role = role;
     begun.content = std::string();
+    begun.subagent_run_id = string_in(event, "subagentRunId");
     return messages_.emplace_back(std::move(begun));
 }
 

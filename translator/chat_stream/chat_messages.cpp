@@ -110,6 +110,10 @@ void chat_messages::take(std::string_view event) {
         return;
     }
     take_time(*fields);
+    const bool is_text = type.starts_with("TEXT_MESSAGE_") || type.starts_with("REASONING_");
+    if (is_text && fields->contains("subagentRunId")) {
+        return; // The result of its call tells what a subagent has found.
+    }
     const std::string_view message_id = string_in(*fields, "messageId");
     const std::string_view call_id = string_in(*fields, "toolCallId");
     if (type == "TEXT_MESSAGE_CONTENT") {
@@ -265,7 +269,8 @@ void chat_messages::take_snapshot(std::string_view event) {
         }
     }
     const auto last = parse(elements.back(), max_event_depth);
-    if (!last || string_in(*last, "role") != "assistant" || last->contains("toolCalls")) {
+    if (!last || string_in(*last, "role") != "assistant" || last->contains("toolCalls") ||
+        last->contains("subagentRunId")) {
         return; // Not a last answer.
     }
     const std::string_view key = string_in(*last, "id");

@@ -95,12 +95,22 @@ violation run_streams::subagent_started(const object& event) {
     }
     active_subagents_.insert(id);
     started_subagents_.insert(id);
+    served_calls_.insert_or_assign(id, std::string(string_in(event, "parentToolCallId")));
     return std::nullopt;
 }
 
 violation run_streams::subagent_finished(const object& event) {
     const std::string id(string_in(event, "subagentRunId"));
-    return active_subagents_.erase(id) > 0 ? violation() : wrong("V26", id, "is not active");
+    if (active_subagents_.erase(id) == 0) {
+        return wrong("V26", id, "is not active");
+    }
+    const auto* outcome = event.if_contains("outcome");
+    const object* const members = outcome == nullptr ? nullptr : outcome->if_object();
+    const auto call = calls_.find(served_calls_[id]);
+    if (members != nullptr && string_in(*members, "type") == "suspended" && call != calls_.end()) {
+        call->second.suspended = true;
+    }
+    return std::nullopt;
 }
 
 } // namespace agui::translator

@@ -95,7 +95,10 @@ std::vector<std::string> run_streams::unanswered() const {
     std::vector<std::string> out;
     std::copy_if(
         call_order_.begin(), call_order_.end(), std::back_inserter(out),
-        [this](const std::string& id) { return !calls_.find(id)->second.answered; }
+        [this](const std::string& id) {
+            const call_info& call = calls_.find(id)->second;
+            return !call.answered && !call.suspended;
+        }
     );
     return out;
 }

@@ -28,7 +28,8 @@ public:
     /// RUN_ERROR.
     [[nodiscard]] violation check_closed(bool finished) const;
 
-    /// The calls started in this run that have no result, in order.
+    /// The calls started in this run that have no result, in order, without those whose subagent is
+    /// suspended.
     [[nodiscard]] std::vector<std::string> unanswered() const;
 
     /// Adds the history that RUN_STARTED.input restates, if it has one.
@@ -47,6 +48,7 @@ private:
         std::string owner;
         bool open = false;
         bool answered = false;
+        bool suspended = false; ///< Its subagent goes on in a later run.
     };
     template <class Value>
     using by_id = std::map<std::string, Value, std::less<>>;
@@ -89,6 +91,7 @@ private:
     std::set<std::pair<std::string, std::string>> open_steps_; ///< Owner and name.
     id_set active_subagents_;
     id_set started_subagents_;
+    by_id<std::string> served_calls_; ///< The calls for which subagents work, by subagent.
 };
 
 } // namespace agui::translator

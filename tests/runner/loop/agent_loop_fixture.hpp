@@ -93,6 +93,12 @@ public:
         std::visit([this](const auto& one) { note(text(one)); }, event);
     }
 
+    void emit_inner(std::string_view subagent_run_id, const runner_event& event) override {
+        std::visit(
+            [&](const auto& one) { note(std::string(subagent_run_id) + "| " + text(one)); }, event
+        );
+    }
+
     void keep_attempt(session::failed_attempt attempt) noexcept override {
         attempts.push_back(std::move(attempt));
     }
@@ -181,6 +187,20 @@ private:
     }
     static std::string text(const custom_sent& e) { return "custom " + std::string(e.name); }
     static std::string text(const raw_sent& e) { return "raw " + std::string(e.event); }
+    static std::string text(const subagent_started& e) {
+        std::string text = "began ";
+        text.append(e.subagent_run_id).append(" ").append(e.name).append(" for ");
+        return text.append(e.parent_call_id).append(" of ").append(e.parent_message_id);
+    }
+    static std::string text(const subagent_ended& e) {
+        constexpr std::string_view how[] = {"finished", "suspended", "failed"};
+        std::string text(how[static_cast<std::size_t>(e.how)]);
+        return text.append(" ")
+            .append(e.subagent_run_id)
+            .append(" ")
+            .append(e.result)
+            .append(e.code);
+    }
 };
 
 inline scripted_turn says(std::string text, finish_reason reason = finish_reason::stop) {

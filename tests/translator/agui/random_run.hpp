@@ -77,7 +77,7 @@ private:
 
     void step() {
         const std::string turn = "t" + std::to_string(turn_);
-        switch (pick(11)) {
+        switch (pick(12)) {
         case 0:
         case 1:
         case 2:
@@ -113,6 +113,9 @@ private:
         case 9:
             show_stored();
             break;
+        case 10:
+            step_of_subagent();
+            break;
         default: {
             const std::string id = some_call();
             const session::content result = piece();
@@ -120,6 +123,34 @@ private:
                 runner::call_result{"x" + std::to_string(now_), id, &result, pick(2) == 0}
             );
         }
+        }
+    }
+
+    /// Two subagents, one of which is announced and may begin again under another id.
+    void step_of_subagent() {
+        const std::string announced = "s" + std::to_string(subagents_);
+        const std::string id = pick(3) == 0 ? "other" : announced;
+        const std::string turn = "t" + id;
+        switch (pick(6)) {
+        case 0:
+        case 1:
+            translator_.translate(runner::text_delta{turn, piece()}, id);
+            break;
+        case 2:
+            translator_.translate(runner::reasoning_delta{"r" + turn, piece()}, id);
+            break;
+        case 3: {
+            const std::string call = id + "c" + std::to_string(++inner_calls_);
+            translator_.translate(runner::call_started{call, "f", turn, false}, id);
+            translator_.translate(runner::call_arguments{call, piece()}, id);
+            break;
+        }
+        case 4:
+            translator_.translate(runner::subagent_started{announced, "a", "", "", "", ""});
+            break;
+        default:
+            translator_.translate(runner::subagent_ended{announced});
+            ++subagents_;
         }
     }
 
@@ -145,6 +176,8 @@ private:
     recorded_events stream_;
     agui_translator translator_;
     unix_ms now_ = 1000;
+    int subagents_ = 0;
+    int inner_calls_ = 0;
     int turn_ = 0;
     std::vector<std::string> calls_;
 };
