@@ -59,6 +59,20 @@ struct turn_use {
     std::uint32_t calls = 0;   ///< Includes calls that were not executed.
     std::uint64_t tokens = 0;  ///< Includes input.
     std::string last_provider; ///< Provider of the last answer that names one; may be empty.
+
+    /// Adds, or takes away, the counts of another use.
+    turn_use& operator+=(const turn_use& other) noexcept {
+        rounds += other.rounds;
+        calls += other.calls;
+        tokens += other.tokens;
+        return *this;
+    }
+    turn_use& operator-=(const turn_use& other) noexcept {
+        rounds -= other.rounds;
+        calls -= other.calls;
+        tokens -= other.tokens;
+        return *this;
+    }
 };
 
 /// Details of an end besides its reason, for the log and for a program that calls the loop itself.

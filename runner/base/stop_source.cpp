@@ -31,10 +31,12 @@ struct stop_source::shared : std::enable_shared_from_this<shared> {
     }
 
     bool request(stop_reason reason) noexcept;
+    bool requested() noexcept;
 
     boost::asio::any_io_executor executor;
     std::function<bool()> is_lost; ///< May be empty.
     stop_reason lost_reason = stop_reason::error;
+    std::shared_ptr<shared> leader; ///< Of the stop_source that this one follows; may be null.
     boost::asio::cancellation_signal signal; ///< Used on the executor only, like `gone`.
     bool gone = false;            ///< The stop_source and everything bound to its slot are gone.
     std::atomic<int> state{open}; ///< `open`, `closed` or a stop_reason.
@@ -67,12 +69,19 @@ bool stop_source::shared::request(stop_reason reason) noexcept {
     return true;
 }
 
-bool stop_source::requested() const noexcept {
-    if (shared_->state == open && shared_->is_lost && shared_->is_lost()) {
-        (void)shared_->request(shared_->lost_reason);
+void stop_source::follow(const stop_source& other) noexcept { shared_->leader = other.shared_; }
+
+bool stop_source::shared::requested() noexcept {
+    if (state == open && is_lost && is_lost()) {
+        (void)request(lost_reason);
     }
-    return shared_->state >= 0;
+    if (state == open && leader != nullptr && leader->requested()) {
+        (void)request(static_cast<stop_reason>(leader->state.load()));
+    }
+    return state >= 0;
 }
+
+bool stop_source::requested() const noexcept { return shared_->requested(); }
 
 stop_reason stop_source::reason() const noexcept {
     const int state = shared_->state;

@@ -40,6 +40,10 @@ public:
     /// starts.
     void stop_if(std::function<bool()> is_lost, stop_reason reason);
 
+    /// From this call on a stop of `other` is a stop of this one as well, for the same reason. The
+    /// current wait is cancelled only by request(). Call it once, before the run starts.
+    void follow(const stop_source& other) noexcept;
+
     /// May be called on any thread.
     [[nodiscard]] bool requested() const noexcept;
     /// The reason of the first request; `cancelled` if there was none. May be called on any thread.

@@ -22,7 +22,10 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,8 +57,7 @@ public:
     virtual void emit(const runner_event& event) = 0;
     /// Shows an event of a subagent of the run. By default nothing of subagents is shown but that
     /// they begin and end.
-    virtual void
-    emit_inner(std::string_view /*subagent_run_id*/, const runner_event& /*event*/) {}
+    virtual void emit_inner(std::string_view /*subagent_run_id*/, const runner_event& /*event*/) {}
 
     /// Events between begin_batch() and end_batch() arrived together and are shown together, at
     /// end_batch() or after the handlers that are ready. All other events are shown after the
@@ -124,6 +126,15 @@ struct turn_limits {
     loop_callback decide_loop; ///< If set, decides instead of on_loop.
 };
 
+struct called_agent;
+struct delegation;
+
+/// How deep agents may call each other: the agents of a run call agents of the first depth. Each
+/// depth multiplies what one question can cost.
+inline constexpr std::size_t subagent_depth_max = 3;
+/// How many subagents may begin or go on in one run. A call beyond it gets an error result.
+inline constexpr std::uint32_t subagent_runs_max = 50;
+
 /// An agent as configured, with the changes of the request.
 struct agent_settings {
     std::string id = "default";
@@ -136,6 +147,9 @@ struct agent_settings {
     /// Server tools of this agent alone, whatever tool_patterns says. They precede tools of the
     /// registry with their names. May be null.
     std::shared_ptr<const tool_set> own_tools = {};
+    /// The agents that this one may call, by the names of their tools (agent_tool()), which are
+    /// among own_tools.
+    std::map<std::string, std::shared_ptr<const called_agent>, std::less<>> agents = {};
     /// For all calls that the server executes, unless a tool's own rule is stricter.
     approval_rule approval = approval_rule::never;
     /// Tools of these names are declared first, in this order; all others follow.
@@ -171,6 +185,18 @@ struct model_choice {
     model_parameters parameters; ///< tool_choice applies to the first call of a user turn.
 };
 
+/// An agent that another agent may call.
+struct called_agent {
+    std::string description; ///< Told to the model that may call it.
+    agent_settings settings;
+    /// Makes settings.instructions for a call that was made in `thread` at that time; if empty,
+    /// they are the same for all calls. May be called on any thread.
+    std::function<std::string(const session::thread_record& thread, unix_ms called_at)>
+        instructions = {};
+    model_provider* model = nullptr;     ///< Must outlive every run.
+    std::vector<model_choice> fallbacks; ///< As run_request::fallbacks.
+};
+
 /// One run, ready to start: the input is stored and part of `thread`.
 struct run_request {
     session::thread_key key;
@@ -197,6 +223,10 @@ struct run_request {
     std::vector<tool_definition> external_tools; ///< Offered in addition to the server's.
     /// Passed on as tool_invocation::headers.
     std::vector<std::pair<std::string, std::string>> headers = {};
+    /// For the run of a subagent, which the loop itself begins: its id, and what it shares with the
+    /// run in which it works. Null for all other runs.
+    std::string subagent_run_id = {};
+    delegation* within = nullptr;
 };
 
 /// The services of the loop. All referenced objects must outlive every run.
@@ -220,7 +250,8 @@ struct loop_services {
 
 /// Runs the agent loop: asks the model, executes its server tools in parallel, hands external calls
 /// to the caller, and repeats this until an answer has no calls. Calls that need a person's
-/// approval are stored as such, and end the run once the others have their results. Always ends
+/// approval are stored as such, and end the run once the others have their results. A call of an
+/// agent (agent_settings::agents) is executed by a loop of its own inside the run. Always ends
 /// with exactly one sink.finish(); never throws. stop.request() ends the upstream call and the
 /// server tools at once (a tool that ignores its cancellation is left running and its result is
 /// dropped); after it has returned, no model is asked and no tool is started. `stop` is closed

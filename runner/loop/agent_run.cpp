@@ -27,6 +27,17 @@ agent_run::agent_run(
       conversation_(
           std::move(request_.thread), request_.run_id, sink, services.time,
           memory.held() > 0 ? std::move(memory) : memory_share(services.memory)
+      ),
+      delegation_(
+          request_.within == nullptr && !request_.agent.agents.empty()
+              ? std::make_unique<delegation>(
+                    sink, conversation_, request_.approved, request_.agent.limits
+                )
+              : nullptr
+      ),
+      within_(delegation_ ? delegation_.get() : request_.within),
+      subagents_(
+          request_.agent.agents.empty() ? nullptr : std::make_shared<subagent_runs>(parts())
       ) {
     conversation_.set_additions([context = open_context_] { return context->take_unstored(); });
     const session::thread_record& thread = conversation_.thread();
@@ -50,7 +61,7 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
             co_return stop_reason::store_unavailable;
         }
         std::optional<stop_reason> ended;
-        switch (next_run_step(conversation_.open_calls())) {
+        switch (next_step()) {
         case run_step::ask_model:
             if (request_.next != session::next_step::call_model) {
                 ended = co_await end_without_model();
@@ -63,6 +74,10 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
             }
             break;
         case run_step::execute_calls:
+            if (delegation_) {
+                delegation_->own = use_so_far();
+                delegation_->own -= delegation_->used;
+            }
             ended = co_await tool_round_.execute();
             break;
         case run_step::ask_approval:
@@ -76,6 +91,21 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
             co_return *ended;
         }
     }
+}
+
+// A call whose subagent waits is open, but nothing can be done for it in this run.
+run_step agent_run::next_step() const noexcept {
+    const run_step step = next_run_step(conversation_.open_calls());
+    const bool is_over = step == run_step::ask_model || step == run_step::hand_over;
+    if (!is_over || conversation_.suspended_calls().empty()) {
+        return step;
+    }
+    const bool asks =
+        request_.next == session::next_step::wait_for_approval ||
+        std::ranges::any_of(conversation_.inner_calls(), [](const conversation::inner_call& each) {
+            return each.record.status == call_status::held;
+        });
+    return asks ? run_step::ask_approval : run_step::hand_over;
 }
 
 // A paused answer is sent back with nothing after it.
@@ -98,10 +128,11 @@ agent_run::after_answer(std::optional<stop_reason> ended) {
     co_return co_await continue_with_messages();
 }
 
-// A run that answers approvals begins with the messages, so that its results have their calls in
+// A run that goes on with calls begins with the messages, so that its results have their calls in
 // the same stream.
 void agent_run::show_refused_calls() {
-    if (request_.approved.empty() && request_.refused_calls.empty()) {
+    const bool goes_on = subagents_ != nullptr && !conversation_.open_calls().empty();
+    if (!goes_on && request_.approved.empty() && request_.refused_calls.empty()) {
         return;
     }
     std::vector<session::message> shown =
@@ -110,7 +141,8 @@ void agent_run::show_refused_calls() {
     std::vector<session::message> results;
     for (const session::taken_answer& refused : request_.refused_calls) {
         const auto result = std::ranges::find(shown, refused.message_id, &session::message::id);
-        if (result != shown.end()) {
+        // A subagent is not announced yet, so its results stay among the messages.
+        if (result != shown.end() && result->subagent_run_id.empty()) {
             results.push_back(std::move(*result));
             shown.erase(result);
         }
@@ -128,7 +160,8 @@ void agent_run::emit_snapshot(const session::thread_record& thread, session::nod
 
 std::optional<stop_reason> agent_run::check_tokens() {
     const std::uint64_t most = request_.agent.limits.max_tokens;
-    if (most == 0 || used_.tokens + model_round_.tokens() < most) {
+    const bool has_own = most == 0 || use_so_far().tokens < most;
+    if (has_own && (!is_of_subagent() || within_->has_tokens())) {
         return std::nullopt;
     }
     note("max_tokens is reached");
@@ -192,7 +225,11 @@ std::optional<stop_reason> agent_run::check_limits() {
         return exceeded("pauses_max");
     }
     used_.calls += static_cast<std::uint32_t>(calls.size());
-    if (limits.max_calls > 0 && used_.calls > limits.max_calls) {
+    if (is_of_subagent()) {
+        within_->used.calls += static_cast<std::uint32_t>(calls.size());
+    }
+    if ((limits.max_calls > 0 && use_so_far().calls > limits.max_calls) ||
+        (is_of_subagent() && !within_->has_calls())) {
         return exceeded("max_calls");
     }
     return check_loops(calls);
@@ -220,12 +257,25 @@ std::optional<stop_reason> agent_run::check_loops(const std::vector<model_turn::
 std::optional<stop_reason> agent_run::count_round() {
     const std::uint32_t most = request_.agent.limits.max_turn_rounds;
     ++used_.rounds;
+    if (is_of_subagent()) {
+        ++within_->used.rounds;
+    }
     if (answers_++ == request_.agent.max_rounds) {
         note("max_rounds is exceeded");
         return stop_reason::max_rounds;
     }
-    const bool too_many = most > 0 && used_.rounds > most;
+    const bool too_many =
+        (most > 0 && use_so_far().rounds > most) || (is_of_subagent() && !within_->has_rounds());
     return too_many ? std::optional(exceeded("max_turn_rounds")) : std::nullopt;
+}
+
+turn_use agent_run::use_so_far() const {
+    turn_use use = used_;
+    use.tokens += model_round_.tokens();
+    if (delegation_) {
+        use += delegation_->used;
+    }
+    return use;
 }
 
 stop_reason agent_run::exceeded(std::string_view limit) {

@@ -2,12 +2,15 @@
 
 #include "runner/loop/agent_loop.hpp"
 #include "runner/loop/conversation.hpp"
+#include "runner/loop/delegation.hpp"
 #include "runner/loop/loop_context.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/model_round.hpp"
 #include "runner/loop/run_hooks.hpp"
 #include "runner/loop/run_parts.hpp"
+#include "runner/loop/run_step.hpp"
 #include "runner/loop/said_answer.hpp"
+#include "runner/loop/subagent_runs.hpp"
 #include "runner/loop/tool_round.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -66,7 +69,8 @@ protected:
     std::optional<stop_reason> count_round();
     void emit_snapshot(const session::thread_record& thread, session::node_index tip);
     [[nodiscard]] run_parts parts() noexcept {
-        return {request_, services_, sink_, stop_, conversation_, tools_, hooks_, context_};
+        return {request_, services_, sink_,    stop_,      conversation_,
+                tools_,   hooks_,    context_, subagents_, within_};
     }
 
     run_request request_;
@@ -79,6 +83,10 @@ protected:
         std::make_shared<loop_context>(sink_, services_.ids);
     const std::shared_ptr<run_context> context_ = open_context_;
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
+    /// What its subagents share; null if it has none, or is the run of one.
+    const std::unique_ptr<delegation> delegation_;
+    delegation* const within_; ///< The same, or that of the run in which this one works.
+    const std::shared_ptr<subagent_runs> subagents_; ///< Null if the agent may call no agents.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
     std::uint32_t answers_ = 0; ///< Answers that held calls or were a pause.
@@ -103,13 +111,28 @@ private:
     stop_reason exceeded(std::string_view limit);
     loop_action on_loop(const model_turn::call& call, const found_loop& found);
     void note_failure(session::changes& change, stop_reason reason) const;
-    void emit_lost_result(const session::call_record& call, session::call_status status);
+    void emit_lost_result(
+        const session::call_record& call, session::call_status status,
+        std::string_view subagent_run_id
+    );
     /// The run's way out if it asks no model.
     boost::asio::awaitable<stop_reason> end_without_model();
     boost::asio::awaitable<stop_reason> ask_approval();
+    [[nodiscard]] run_step next_step() const noexcept;
     void show_refused_calls();
+    void end_inner_calls(session::changes& change, run_end& end, const text_set& kept);
+    void end_call(
+        session::changes& change, run_end& end, const session::call_record& call,
+        session::call_status status, std::string_view subagent_run_id
+    );
+    [[nodiscard]] text_set calls_to_ask_again(stop_reason reason) const;
+    /// Use of the user turn by this run, its answer under way, and its subagents.
+    [[nodiscard]] turn_use use_so_far() const;
+    [[nodiscard]] bool is_of_subagent() const noexcept { return within_ && !delegation_; }
     [[nodiscard]] session::call_status
     status_at_end(const session::call_record& call, stop_reason reason) const noexcept;
+    [[nodiscard]] static session::call_status
+    inner_status_at_end(const session::call_record& call, stop_reason reason) noexcept;
 
     turn_use used_;      ///< Use of the user turn; its tokens are those of earlier runs.
     std::string detail_; ///< See note().

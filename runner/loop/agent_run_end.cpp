@@ -2,6 +2,7 @@
 #include "runner/loop/agent_run.hpp"
 
 #include "session/history/missing_result.hpp"
+#include "session/history/subagent.hpp"
 #include "session/history/turn_failure.hpp"
 
 #include <algorithm>
@@ -13,6 +14,14 @@ namespace agui::runner {
 using session::call_owner;
 using session::call_record;
 using session::call_status;
+
+namespace {
+
+bool is_handing_off(stop_reason reason) noexcept {
+    return reason == stop_reason::external_tool || reason == stop_reason::approval_needed;
+}
+
+} // namespace
 
 boost::asio::awaitable<stop_reason> agent_run::end_without_model() {
     switch (request_.next) {
@@ -56,6 +65,11 @@ boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
     end.reason = reason;
     model_round_.stop_hosted_tools();
     end.usage = model_round_.take_usage();
+    if (delegation_) {
+        for (const token_usage& each : delegation_->usage) {
+            add_usage(end.usage, each);
+        }
+    }
     end.about = take_details();
     end.used = take_use();
     session::changes change;
@@ -66,24 +80,21 @@ boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
     }
     end.approvals = std::move(approvals_);
     end.refusal = request_.refusal;
-    const bool success = class_of(reason) == stop_class::success;
     std::vector<call_record> open = conversation_.open_calls();
     std::ranges::copy_if(change.calls, std::back_inserter(open), [](const call_record& call) {
         return session::is_of_active_run(call.status);
     });
+    const text_set kept = calls_to_ask_again(reason);
     for (const call_record& call : open) {
-        const call_status status = status_at_end(call, reason);
-        conversation::set_status(change, call, status);
-        if (status == call_status::pending) {
-            end.pending_call_ids.push_back(call.id);
-        } else if (status == call_status::asked) {
-            conversation_.add_event(change, "interrupt.raised", {{"toolCallId", call.id}});
-        } else if (call.owner == call_owner::server) {
-            emit_lost_result(call, status);
-        } else if (!success) {
-            end.external_call_open = true;
-        }
+        const bool waits = kept.contains(call.id);
+        const call_status status = waits ? call_status::suspended : status_at_end(call, reason);
+        end_call(change, end, call, status, {});
     }
+    for (const call_record& call : conversation_.suspended_calls()) {
+        const bool waits = is_handing_off(reason) || kept.contains(call.id);
+        end_call(change, end, call, waits ? call_status::suspended : call_status::dead, {});
+    }
+    end_inner_calls(change, end, kept);
     if (class_of(reason) == stop_class::failed && reason != stop_reason::resume_rejected) {
         note_failure(change, reason);
     }
@@ -94,12 +105,90 @@ boost::asio::awaitable<void> agent_run::finish(stop_reason reason) {
     co_await sink_.finish(std::move(change), std::move(end));
 }
 
+// Stores and shows how a call without a result ends.
+void agent_run::end_call(
+    session::changes& change, run_end& end, const call_record& call, call_status status,
+    std::string_view subagent_run_id
+) {
+    conversation::set_status(change, call, status);
+    if (status == call_status::pending) {
+        end.pending_call_ids.push_back(call.id);
+    } else if (status == call_status::asked) {
+        conversation_.add_event(change, "interrupt.raised", {{"toolCallId", call.id}});
+    } else if (status == call_status::suspended) {
+        return;
+    } else if (call.owner == call_owner::server) {
+        emit_lost_result(call, status, subagent_run_id);
+    } else if (class_of(end.reason) != stop_class::success) {
+        end.external_call_open = true;
+    }
+}
+
+// Calls that subagents have left, because they wait or because their end could not be stored.
+void agent_run::end_inner_calls(session::changes& change, run_end& end, const text_set& kept) {
+    const auto own = static_cast<std::ptrdiff_t>(end.pending_call_ids.size());
+    for (const conversation::inner_call& each : conversation_.inner_calls()) {
+        const bool waits = kept.contains(each.record.id);
+        const call_status status =
+            waits ? call_status::suspended : inner_status_at_end(each.record, end.reason);
+        end_call(change, end, each.record, status, each.subagent_run_id);
+    }
+    // Clients are told the calls in the order in which they saw them begin.
+    if (delegation_) {
+        std::sort(
+            end.pending_call_ids.begin() + own, end.pending_call_ids.end(),
+            [&named = delegation_->named](const std::string& left, const std::string& right) {
+                return std::ranges::find(named, left) < std::ranges::find(named, right);
+            }
+        );
+    }
+}
+
+// The approved calls of a failed run can be approved again, so the calls of their agents go on
+// waiting.
+text_set agent_run::calls_to_ask_again(stop_reason reason) const {
+    text_set kept;
+    if (class_of(reason) != stop_class::failed) {
+        return kept;
+    }
+    const auto owner_of = [this](std::string_view id) {
+        for (const conversation::inner_call& each : conversation_.inner_calls()) {
+            if (each.record.id == id) {
+                return std::string_view(each.subagent_run_id);
+            }
+        }
+        return std::string_view();
+    };
+    for (const conversation::inner_call& each : conversation_.inner_calls()) {
+        if (each.record.status == call_status::approved) {
+            session::add_agent_calls(each.subagent_run_id, owner_of, kept);
+        }
+    }
+    return kept;
+}
+
+call_status agent_run::inner_status_at_end(const call_record& call, stop_reason reason) noexcept {
+    switch (call.status) {
+    case call_status::held:
+        return reason == stop_reason::approval_needed ? call_status::asked : call_status::dead;
+    case call_status::approved:
+        return class_of(reason) == stop_class::failed ? call_status::asked : call_status::cancelled;
+    case call_status::executing:
+        return call_status::indeterminate;
+    default:
+        break;
+    }
+    if (!is_handing_off(reason)) {
+        return call_status::dead;
+    }
+    // The open calls of the server are those of agents whose subagents wait.
+    return call.owner == call_owner::external ? call_status::pending : call_status::suspended;
+}
+
 // The status of a call that has no result when the run ends.
 call_status agent_run::status_at_end(const call_record& call, stop_reason reason) const noexcept {
-    const bool handing_off =
-        reason == stop_reason::external_tool || reason == stop_reason::approval_needed;
     if (call.owner == call_owner::external) {
-        return handing_off ? call_status::pending : call_status::dead;
+        return is_handing_off(reason) ? call_status::pending : call_status::dead;
     }
     switch (call.status) {
     case call_status::held:
@@ -134,7 +223,7 @@ end_details agent_run::take_details() {
 }
 
 turn_use agent_run::take_use() {
-    used_.tokens += model_round_.tokens();
+    used_ = use_so_far();
     if (!model_round_.last_provider().empty()) {
         used_.last_provider = model_round_.last_provider();
     }
@@ -154,12 +243,19 @@ void agent_run::note_failure(session::changes& change, stop_reason reason) const
 
 // A client must not mistake a server call for its own (specification S5), so the call gets a result
 // that is sent but not stored.
-void agent_run::emit_lost_result(const call_record& call, call_status status) {
+void agent_run::emit_lost_result(
+    const call_record& call, call_status status, std::string_view subagent_run_id
+) {
     session::tool_call made;
     made.id = call.id;
     made.name = call.name;
     const session::message result = session::shown_missing_result(made, status);
-    sink_.emit(call_result{result.id, call.id, &result.content, true});
+    const call_result lost{result.id, call.id, &result.content, true};
+    if (subagent_run_id.empty()) {
+        sink_.emit(lost);
+    } else {
+        sink_.emit_inner(subagent_run_id, lost);
+    }
 }
 
 } // namespace agui::runner

@@ -57,10 +57,10 @@ boost::asio::awaitable<std::optional<stop_reason>> agent_run::take_messages() {
 // run.
 bool agent_run::may_answer_messages() const noexcept {
     const turn_limits& limits = request_.agent.limits;
+    const turn_use use = use_so_far();
     const bool has_rounds = answers_ < request_.agent.max_rounds &&
-                            (limits.max_turn_rounds == 0 || used_.rounds < limits.max_turn_rounds);
-    const bool has_tokens =
-        limits.max_tokens == 0 || used_.tokens + model_round_.tokens() < limits.max_tokens;
+                            (limits.max_turn_rounds == 0 || use.rounds < limits.max_turn_rounds);
+    const bool has_tokens = limits.max_tokens == 0 || use.tokens < limits.max_tokens;
     return has_rounds && has_tokens && conversation_.bytes() <= services_.max_thread_bytes;
 }
 

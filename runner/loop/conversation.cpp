@@ -2,10 +2,13 @@
 
 #include "runner/loop/agent_loop.hpp"
 #include "runner/loop/run_step.hpp"
+#include "session/base/as_result.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/keyed_hash.hpp"
 #include "session/conversation/message_size.hpp"
 #include "session/history/model_history.hpp"
+
+#include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -105,6 +108,9 @@ void conversation::note_id(std::string_view call_id) {
 // Keeps the call if it is open and belongs to this run. `made_in` is the message that holds it, if
 // available; a call that is to be executed needs it once.
 void conversation::note_call(const call_record& call, const session::message* made_in) {
+    if (note_inner_call(call, made_in)) {
+        return;
+    }
     const bool is_open = call.run_id == run_id_ && session::is_of_active_run(call.status);
     const auto known = std::ranges::find(open_, call.id, &call_record::id);
     if (known == open_.end()) {
@@ -130,6 +136,34 @@ void conversation::note_call(const call_record& call, const session::message* ma
             to_execute_.push_back(*written);
         }
     }
+}
+
+// Returns true for a call that a subagent has made.
+bool conversation::note_inner_call(const call_record& call, const session::message* made_in) {
+    const auto known = std::ranges::find_if(inner_, [&call](const inner_call& each) {
+        return each.record.id == call.id;
+    });
+    const bool is_known = known != inner_.end();
+    const std::string_view owner =
+        made_in == nullptr ? "" : std::string_view(made_in->subagent_run_id);
+    if (!is_known && owner.empty()) {
+        return false;
+    }
+    const bool is_open = call.run_id == run_id_ && session::is_of_active_run(call.status);
+    if (is_known && is_open) {
+        known->record = call;
+    } else if (is_known) {
+        inner_.erase(known);
+    } else if (is_open) {
+        inner_.push_back({call, std::string(owner)});
+    }
+    return true;
+}
+
+void conversation::suspend(std::string_view id) {
+    suspended_.push_back(own_call(id));
+    std::erase_if(open_, [id](const call_record& each) { return each.id == id; });
+    std::erase_if(to_execute_, [id](const session::tool_call& each) { return each.id == id; });
 }
 
 bool conversation::may_have_call(std::string_view id) const noexcept {
@@ -248,7 +282,58 @@ void conversation::continue_from(const session::changes& change) {
     }
 }
 
+// Another change may have been stored since this one was made.
+void conversation::move_to_tip(session::changes& change) const {
+    if (change.messages.empty() || change.branches.empty()) {
+        return;
+    }
+    const std::size_t count = change.messages.size();
+    const std::size_t first = change.branches.back().value.tip + 1 - count;
+    if (first == message_count_) {
+        return;
+    }
+    const auto shift = static_cast<session::node_index>(message_count_ - first);
+    session::node_index parent = tip_;
+    auto place = static_cast<session::node_index>(message_count_);
+    change.messages.edit_each([&](session::stored_message& node) {
+        node.parent = parent;
+        parent = place++;
+    });
+    for (call_record& call : change.calls) {
+        if (call.made_in >= first && call.made_in < first + count) {
+            call.made_in += shift;
+        }
+    }
+    change.branches.back().value.tip += shift;
+}
+
+boost::asio::awaitable<void> conversation::wait_for_commit() {
+    while (is_committing_) {
+        if (!committed_) {
+            committed_ = std::make_unique<boost::asio::steady_timer>(
+                co_await boost::asio::this_coro::executor,
+                boost::asio::steady_timer::time_point::max()
+            );
+        }
+        co_await committed_->async_wait(as_result);
+    }
+}
+
 boost::asio::awaitable<result<void>> conversation::commit(session::changes change) {
+    co_await wait_for_commit();
+    struct turn {
+        explicit turn(conversation& whose) : of(whose) { of.is_committing_ = true; }
+        ~turn() {
+            of.is_committing_ = false;
+            if (of.committed_) {
+                of.committed_->cancel();
+            }
+        }
+        turn(const turn&) = delete;
+        turn& operator=(const turn&) = delete;
+        conversation& of;
+    } const taken(*this);
+    move_to_tip(change);
     unload();
     memory_.shrink_to(0);
     add_additions(change);

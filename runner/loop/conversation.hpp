@@ -9,6 +9,7 @@
 #include "session/history/turn_failure.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json/object.hpp>
 
 #include <cstddef>
@@ -69,6 +70,22 @@ public:
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }
     /// The approximate size of the thread's messages in bytes.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+    /// A call without a result that a subagent of the run has made.
+    struct inner_call {
+        session::call_record record;
+        std::string subagent_run_id;
+    };
+    /// In the order in which they became calls of this run.
+    [[nodiscard]] const std::vector<inner_call>& inner_calls() const noexcept { return inner_; }
+    /// Calls of this run whose subagents wait. They no longer are among open_calls().
+    [[nodiscard]] const std::vector<session::call_record>& suspended_calls() const noexcept {
+        return suspended_;
+    }
+    /// Makes an open call one of those. Precondition: it is one of open_calls().
+    void suspend(std::string_view id);
+    /// Lets may_have_call() be true for an id that is about to be used.
+    void reserve_call(std::string_view id) { note_id(id); }
+
     /// May be true for a few ids that the thread does not have; true for all ids if the thread has
     /// very many calls.
     [[nodiscard]] bool may_have_call(std::string_view id) const noexcept;
@@ -110,12 +127,17 @@ public:
     );
 
     /// Makes `change` durable, continues from it, and releases the thread from memory. Fails as
-    /// run_sink::commit().
+    /// run_sink::commit(). May be called while another call is under way: the changes are stored
+    /// one after the other, each at the tip that the one before has left.
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change);
 
 private:
     [[nodiscard]] branch_growth growth_after(session::changes change) const;
     void note_call(const session::call_record& call, const session::message* made_in);
+    [[nodiscard]] bool
+    note_inner_call(const session::call_record& call, const session::message* made_in);
+    void move_to_tip(session::changes& change) const;
+    [[nodiscard]] boost::asio::awaitable<void> wait_for_commit();
     void note_id(std::string_view call_id);
     void continue_from(const session::changes& change);
 
@@ -133,10 +155,15 @@ private:
     std::size_t message_count_ = 0;
     std::uint64_t bytes_ = 0;
     std::vector<session::call_record> open_; ///< The open calls of this run, in call order.
+    std::vector<session::call_record> suspended_;
+    std::vector<inner_call> inner_;
     std::vector<session::tool_call> to_execute_;
     std::vector<std::uint32_t>
         call_hashes_;             ///< Hashes of the ids of all calls of the thread, sorted.
     bool has_many_calls_ = false; ///< There are too many calls to keep hashes.
+    bool is_committing_ = false;
+    std::unique_ptr<boost::asio::steady_timer>
+        committed_; ///< Null if none had to wait for a commit.
 };
 
 } // namespace agui::runner

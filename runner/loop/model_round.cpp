@@ -3,6 +3,7 @@
 #include "runner/base/utf8.hpp"
 #include "runner/loop/bound_data.hpp"
 #include "runner/loop/context_part.hpp"
+#include "runner/loop/delegation.hpp"
 #include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/refusal.hpp"
 #include "runner/loop/reply_items.hpp"
@@ -517,8 +518,13 @@ void model_round::count_tokens(const model_answer& answer) {
         count = (turn_->bytes() + held) / bytes_of_token + 1;
     }
     tokens_ += count;
+    if (run_.request.within != nullptr) {
+        run_.request.within->used.tokens += count;
+    }
     answer_tokens_ = count + std::exchange(carried_tokens_, 0);
-    if (run_.request.agent.limits.max_tokens > 0) {
+    const bool is_limited = run_.request.agent.limits.max_tokens > 0 ||
+                            (run_.within != nullptr && run_.within->limits.max_tokens > 0);
+    if (is_limited) {
         turn_->set_tokens(answer_tokens_);
     }
 }
@@ -527,13 +533,20 @@ model_turn::call model_round::name_call(std::string_view id, std::string_view na
     model_turn::call call;
     call.id = id;
     const auto& own = turn_->calls();
+    // Subagents name calls of the same thread at the same time.
+    conversation* const all = run_.request.within == nullptr ? nullptr : &run_.within->thread;
     const bool taken = run_.thread.may_have_call(call.id) ||
+                       (all != nullptr && all->may_have_call(call.id)) ||
                        std::any_of(own.begin(), own.end(), [&](const model_turn::call& other) {
                            return other.id == call.id;
                        });
     // An id that no client could send back in its answer is replaced, too.
     if (call.id.empty() || !is_sound_id(call.id) || taken) {
         call.id = run_.services.ids.next("call"); // Unique.
+    }
+    if (all != nullptr) {
+        all->reserve_call(call.id);
+        run_.within->named.push_back(call.id);
     }
     const tool_definition* const tool = names_->meant(name);
     call.name = tool == nullptr ? name : std::string_view(tool->name);

@@ -9,6 +9,8 @@
 namespace agui::runner {
 
 class run_hooks;
+class subagent_runs;
+struct delegation;
 
 /// The objects that the steps of one run share. The run owns them and outlives its steps.
 struct run_parts {
@@ -20,6 +22,8 @@ struct run_parts {
     const run_tools& tools;
     const std::unique_ptr<run_hooks>& hooks; ///< Null if the run has no plugins.
     const std::shared_ptr<run_context>& context;
+    const std::shared_ptr<subagent_runs>& subagents; ///< Null if the agent may call no agents.
+    delegation* const& within; ///< Null if the run neither is one of a subagent nor has any.
 };
 
 } // namespace agui::runner

@@ -1,6 +1,7 @@
 #include "runner/loop/tool_round.hpp"
 
 #include "runner/loop/run_hooks.hpp"
+#include "runner/loop/subagent_runs.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 
@@ -33,7 +34,28 @@ private:
 
 } // namespace
 
+// Subagents use the run, so nothing may end it while one of them is working.
 boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
+    if (run_.subagents == nullptr) {
+        co_return co_await execute_batch();
+    }
+    std::optional<stop_reason> ended;
+    std::exception_ptr thrown;
+    try {
+        ended = co_await execute_batch();
+    } catch (...) { // It is thrown again.
+        thrown = std::current_exception();
+    }
+    if (ended || thrown) {
+        co_await run_.subagents->end_all(ended.value_or(stop_reason::error));
+    }
+    if (thrown) {
+        std::rethrow_exception(thrown);
+    }
+    co_return ended;
+}
+
+boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute_batch() {
     const std::vector<session::tool_call>& calls = run_.thread.calls_to_execute();
     if (calls.empty()) {
         // The records name a call that no message holds. Another round would find the same,
@@ -129,7 +151,9 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
     branch_growth growing = run_.thread.growth();
     std::vector<session::message> results;
     for (tool_batch::finished& one : finished) {
-        if (one.outcome.what == tool_outcome::kind::external) {
+        if (one.outcome.what == tool_outcome::kind::suspended) {
+            run_.thread.suspend(one.call_id);
+        } else if (one.outcome.what == tool_outcome::kind::external) {
             call_record changed = run_.thread.own_call(one.call_id);
             changed.owner = call_owner::external;
             changed.status = call_status::open;
@@ -280,7 +304,11 @@ bool tool_round::is_of_plugins(const std::string& name) const noexcept {
 }
 
 std::shared_ptr<const registered_tool> tool_round::tool_of(const std::string& name) const {
-    return is_of_plugins(name) ? nullptr : run_.tools.tool_of(name);
+    if (is_of_plugins(name)) {
+        return nullptr;
+    }
+    std::shared_ptr<const registered_tool> tool = run_.tools.tool_of(name);
+    return tool == nullptr || run_.subagents == nullptr ? tool : run_.subagents->bind(name, tool);
 }
 
 std::shared_ptr<const tool_function> tool_round::executor_of(const std::string& name) const {

@@ -22,8 +22,9 @@ public:
     explicit tool_round(const run_parts& run) noexcept : run_(run) {}
 
     /// Executes conversation::calls_to_execute(). Returns nullopt once each call has a result or
-    /// was handed over by its tool. After a stop, or if a result could not be shown or stored, no
-    /// further tool of the round is started, and the running ones are cancelled.
+    /// was handed over by its tool, or its subagent waits. After a stop, or if a result could not
+    /// be shown or stored, no further tool of the round is started, and the running ones are
+    /// cancelled. Subagents are waited for in any case.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute();
 
     /// True if a person has to approve the call before it is executed. False for a call that gets
@@ -38,6 +39,7 @@ public:
     }
 
 private:
+    [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute_batch();
     [[nodiscard]] boost::asio::awaitable<bool> store_start();
     [[nodiscard]] boost::asio::awaitable<bool> wait_for(tool_batch& batch);
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>

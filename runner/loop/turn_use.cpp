@@ -28,10 +28,15 @@ turn_use use_of_turn(const session::thread_record& thread, session::node_index t
     // An answer follows. If this answer has no calls, a plugin asked for that one.
     bool is_followed = false;
     walk_back(thread, tip, [&](const session::message& each) {
-        if (!is_answer(each)) {
+        if (each.role != session::role::assistant) {
             return true;
         }
         use.calls += static_cast<std::uint32_t>(each.tool_calls.size());
+        if (!is_answer(each)) { // Of a subagent.
+            use.rounds += each.tool_calls.empty() ? 0 : 1;
+            use.tokens += each.origin ? each.origin->tokens : 0;
+            return true;
+        }
         if (each.by_plugin) {
             return true; // The answer is counted with another of its messages.
         }

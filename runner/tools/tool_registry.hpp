@@ -49,6 +49,9 @@ struct tool_outcome {
         /// Disabled or unavailable before it began, so another executor may execute the call. A
         /// tool that may have begun never returns it.
         unavailable,
+        /// The call's subagent waits for an answer of the caller or for an approval. The call stays
+        /// open, and a later run goes on with it. Only agents that are tools return it.
+        suspended,
     };
     kind what = kind::result;
     session::content content;
