@@ -158,8 +158,8 @@ void answer_user(answer_writer& answer, const demo_request& request) {
     if (!wanted) {
         answer.say(
             "Hello! I am a scripted model, so that you can try the gateway without a model server. "
-            "Ask me, for example, to make the background green, to add tea to the list, to order "
-            "what is on it, or to find a recipe for pancakes."
+            "Ask me, for example, to make the background green, to add tea to the list, or to find "
+            "a recipe for pancakes."
         );
     } else if (!request.offers(wanted->tool)) {
         answer.say("I would, but your request offers no " + std::string(wanted->tool) + " tool.");
