@@ -375,11 +375,74 @@ describe('the example page with an agent', () => {
         });
     });
 
+    /// The page's requests for runs are answered with these events, one list each; resolves to their bodies, as they come.
+    async function answerWith(...runs) {
+        const bodies = [];
+        await page.route('**/agui', (each) => {
+            const body = each.request().postDataJSON();
+            const run = [{ type: 'RUN_STARTED', threadId: body.threadId, runId: body.runId }, ...runs[bodies.push(body) - 1]];
+            const last = run.at(-1);
+            if (last.type === 'RUN_FINISHED') Object.assign(last, { threadId: body.threadId, runId: body.runId });
+            return each.fulfill({ contentType: 'text/event-stream', body: run.map((event, n) => `id: ${n + 1}\ndata: ${JSON.stringify(event)}\n\n`).join('') });
+        });
+        return bodies;
+    }
+
+    it('asks several questions, and those that are no calls', async () => {
+        const approval = { id: 'i1', reason: 'tool_call', toolCallId: 'c1', message: 'Delete it?', metadata: { input: { path: 'a' } } };
+        const question = { id: 'i2', reason: 'input_required', message: 'How many?', responseSchema: { type: 'object' } };
+        const third = { id: 'i3', reason: 'confirmation', message: 'Sure?' };
+        const asks = (...interrupts) => ({ type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts } });
+        const bodies = await answerWith(
+            [{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'delete', parentMessageId: 'm1' }, { type: 'TOOL_CALL_END', toolCallId: 'c1' }, asks(approval, question, third)],
+            [asks(question, third)], [asks(third)], [{ type: 'RUN_FINISHED', outcome: { type: 'success' } }],
+        );
+        await ask('Delete a');
+        assert.equal(await page.locator('.approval').count(), 3);
+        const card = (text) => page.locator('.approval', { hasText: text });
+        assert.deepEqual(JSON.parse(await page.locator('.call .approval textarea').inputValue()), { path: 'a' });
+        await card('How many?').locator('textarea').fill('{"n": 2}');
+
+        await card('Delete it?').locator('.approve').click();
+        await page.waitForFunction(() => document.querySelectorAll('.approval').length === 2);
+        assert.equal(await card('How many?').locator('textarea').inputValue(), '{"n": 2}', 'what is written stays');
+        await card('How many?').locator('.approve').click();
+        await page.waitForFunction(() => document.querySelectorAll('.approval').length === 1);
+        await card('Sure?').locator('.deny').click();
+
+        await status('Done');
+        assert.deepEqual(bodies.slice(1).map(({ messages, resume }) => ({ messages, resume })), [
+            { messages: [], resume: [{ interruptId: 'i1', status: 'resolved', payload: { approved: true } }] },
+            { messages: [], resume: [{ interruptId: 'i2', status: 'resolved', payload: { n: 2 } }] },
+            { messages: [], resume: [{ interruptId: 'i3', status: 'cancelled' }] },
+        ]);
+    });
+
+    it('executes a call that another client has left open, if the user wishes', async () => {
+        const tools = [{ name: 'change_background', description: 'Changes it.', parameters: { type: 'object' } }];
+        const messages = [{ id: 'm1', role: 'user', content: 'Make the background green' }];
+        const response = await fetch(gateway.url, {
+            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ threadId: threadId(), runId: 'other', messages, tools }),
+        });
+        assert.match(await response.text(), /RUN_FINISHED/);
+        const button = page.locator('text=Execute it in this page');
+        await button.waitFor();
+        await page.reload();
+        await button.waitFor();
+        const colour = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        assert.notEqual(await colour(), 'rgb(0, 128, 0)', 'nothing is executed without the user');
+
+        await button.click();
+
+        await message('Done! The answer was').waitFor();
+        assert.equal(await colour(), 'rgb(0, 128, 0)');
+        assert.equal(await button.count(), 0);
+        assert.deepEqual((await route('pending')).toolCalls, []);
+    });
+
     it('shows a subagent and what it says under its name', async () => {
-        const runId = 'canned';
         const tag = (subagentRunId, event) => ({ ...event, subagentRunId });
         const events = [
-            { type: 'RUN_STARTED', threadId: 't', runId },
             { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'researcher', parentMessageId: 'm1' },
             { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"task":"find"}' },
             { type: 'TOOL_CALL_END', toolCallId: 'c1' },
@@ -402,11 +465,9 @@ describe('the example page with an agent', () => {
             { type: 'TEXT_MESSAGE_START', messageId: 'm6', role: 'assistant' },
             { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm6', delta: 'That is all.' },
             { type: 'TEXT_MESSAGE_END', messageId: 'm6' },
-            { type: 'RUN_FINISHED', threadId: 't', runId, outcome: { type: 'success' } },
+            { type: 'RUN_FINISHED', outcome: { type: 'success' } },
         ];
-        await page.route('**/agui', (each) => each.fulfill({
-            contentType: 'text/event-stream', body: events.map((event, n) => `id: ${n + 1}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
-        }));
+        await answerWith(events);
 
         await ask('Research it');
         await status('Done');

@@ -14,7 +14,7 @@
 //      events: RUN_STARTED, TOOL_CALL_RESULT, TEXT_MESSAGE_START, ...
 
 import { cancelRun, newId, pause, pendingOf, readHistory, readRun, steer, threadInfo } from './client.js';
-import { hideProblem, listenTo, retryPressed, setBusy as setControlsBusy, setStatus, showProblem, ui } from './controls.js';
+import { hideProblem, listenTo, retryPressed, setBusy as setControlsBusy, setStatus, showProblem, threadInAddress, ui } from './controls.js';
 import { clearEvents, showEvent, showRequest } from './event_panel.js';
 import { makeSharedList } from './shared_list.js';
 import { Thread } from './thread.js';
@@ -28,7 +28,7 @@ let thread;
 let turn = null; // What the page is busy with: { runId, stopped, leave: AbortController }.
 let seen = ''; // The thread as the gateway described it when it was last read.
 
-const view = makeView({ answer, execute: (call) => submit({ messages: [answerTo(call)] }), resend });
+const view = makeView({ answer, execute: () => submit({ messages: executeCalls() }), resend });
 const list = makeSharedList({ thread: () => thread, isBusy: () => turn !== null, changed: show });
 
 function show() {
@@ -50,19 +50,23 @@ async function converse(first) {
       threadId: thread.id, runId: newId('run'), protocolVersion: '1.1', ...request,
       tools: Array.from(tools.values(), (tool) => tool.definition), context: [], forwardedProps: {},
     });
-    // A peer that declares a protocolVersion is told which calls are its own.
-    const calls = [...thread.pending].map((id) => thread.call(id)).filter(Boolean);
-    if (turn.stopped || calls.length === 0) return;
+    if (turn.stopped || thread.pending.size === 0) return;
     if (handoffs === MAX_HANDOFFS) throw new Error(`the model asked for tools ${MAX_HANDOFFS + 1} times in a row: not executed`);
-    setStatus('busy', `Running ${calls.map((call) => call.function.name).join(', ')} in this page`);
+    setStatus('busy', 'Running a tool in this page');
     // The second request of a hand-off holds nothing but the tool messages: no new words of the user. The same
     // threadId says which conversation goes on. The runId is a new one because the first run has ended: under
     // its own runId this would be taken for a repetition of the first request. All answers go together: the model
     // is asked once, when no call is open. (The tools are offered again in case the model wants another call.)
-    const answers = calls.map(answerTo);
-    answers.forEach((message) => thread.add({ ...message }));
-    request = { messages: answers };
+    request = { messages: executeCalls() };
   }
+}
+
+/** Executes the calls that RUN_FINISHED named, as it does for a client with a protocolVersion; returns their answers. */
+function executeCalls() {
+  const answers = [...thread.pending].map((id) => thread.call(id)).filter(Boolean).map(answerTo);
+  answers.forEach((message) => thread.add({ ...message }));
+  thread.pending = new Set();
+  return answers;
 }
 
 async function finish(body) {
@@ -126,13 +130,10 @@ async function busyWith(action) {
 function takeFocus() {
   const { activeElement: at } = document;
   const isElsewhere = at !== document.body && !at.closest('#suggestions') && (at !== ui.prompt || ui.prompt.value !== '');
-  if (turn || isElsewhere) return;
-  if (!view.focusApproval()) ui.prompt.focus();
+  if (!turn && !isElsewhere && !view.focusApproval()) ui.prompt.focus();
 }
 
-async function submit(request) {
-  return !turn && busyWith(() => converse(request));
-}
+const submit = async (request) => !turn && busyWith(() => converse(request));
 
 function say(text) {
   const message = { id: newId('message'), role: 'user', content: text };
@@ -155,9 +156,7 @@ async function answer(entry) {
 
 async function steerBy(message) {
   const current = thread;
-  const item = { ...message, delivery: 'waiting' };
-  current.addLocal(item);
-  const sent = current.local.at(-1);
+  const sent = current.addLocal({ ...message, delivery: 'waiting' });
   show();
   const body = { threadId: current.id, runId: turn.runId, message };
   showRequest('POST agui/steer', body);
@@ -167,7 +166,8 @@ async function steerBy(message) {
     sent.delivery = 'unknown';
     showProblem(error.message);
   }
-  if (thread === current) show();
+  sent.after = current.messages.at(-1)?.id;
+  show();
 }
 
 function resend(item) {
@@ -291,9 +291,9 @@ ui.newThread.addEventListener('click', () => {
   ui.prompt.focus();
 });
 window.addEventListener('hashchange', () => {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = threadInAddress();
   if (id && id !== thread.id && !turn) open(id);
 });
 
-open(decodeURIComponent(location.hash.slice(1)) || newId('thread'));
+open(threadInAddress() || newId('thread'));
 syncForEver();

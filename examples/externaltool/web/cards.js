@@ -33,7 +33,7 @@ function callState(thread, call) {
   return { state: 'failed', text: 'Not executed' };
 }
 
-export function callCard(call) {
+export function callCard() {
   const node = make('div', 'call');
   const code = make('code');
   const line = make('p', 'call-state');
@@ -43,15 +43,15 @@ export function callCard(call) {
   node.append(code, line);
   return {
     node,
-    update(thread, extra) {
+    /** `extra`, if given, belongs to the call and stands in its card: its approval, or a button of the page. */
+    update(thread, call, extra) {
       const { state, text: words, color } = callState(thread, call);
       setText(code, `${call.function.name} ${call.function.arguments}`);
       node.dataset.state = state;
       setText(text, words);
       swatch.hidden = !color;
       if (color) swatch.style.backgroundColor = color;
-      // What belongs to the call stands in its card: its approval, or a button of the page.
-      if (extra) { if (extra.parentNode !== node) node.append(extra); }
+      if (extra && extra.parentNode !== node) node.append(extra);
     },
   };
 }
@@ -130,7 +130,7 @@ export function approvalCard(interrupt, call, answer) {
 
 // ---- An activity --------------------------------------------------------------------------------------------
 
-export function activityCard(message) {
+export function activityCard() {
   const node = make('div', 'activity');
   const title = make('p', 'activity-title');
   const bar = make('progress');
@@ -139,7 +139,7 @@ export function activityCard(message) {
   node.append(title, bar, text, raw);
   return {
     node,
-    update() {
+    update(message) {
       const content = message.content ?? {};
       // `progress` is of this example; `mcp-progress` is what an MCP server reports.
       const done = content.done ?? content.progress;

@@ -63,3 +63,12 @@ export function listenTo({ say, stop }) {
     if (prompt) say(prompt);
   });
 }
+
+/** The thread that the address names; empty if it names none. */
+export function threadInAddress() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ''; // Somebody wrote a `%` into the address.
+  }
+}

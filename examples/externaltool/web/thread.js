@@ -51,7 +51,9 @@ export class Thread {
   }
 
   addLocal(item) {
-    this.local.push({ ...item, after: this.messages.at(-1)?.id });
+    const added = { ...item, after: this.messages.at(-1)?.id };
+    this.local.push(added);
+    return added;
   }
 
   apply(event) {

@@ -8,7 +8,7 @@ const box = element('messages');
 const steps = element('steps');
 const welcome = element('welcome');
 
-/** `actions`: answer(resumeEntry), execute(call), resend(localMessage). */
+/** `actions`: answer(resumeEntry), execute(), resend(localMessage). */
 export function makeView(actions) {
   let thread = null;
   let busy = false;
@@ -26,9 +26,10 @@ export function makeView(actions) {
 
   function text(message, kind = message.role) {
     const shown = widget(`text ${message.id}`, () => {
-      const body = make('div', `message ${kind}`);
-      return { node: body };
+      return { node: make('div', `message ${kind}`), revision: null };
     });
+    if (shown.revision === message.revision) return shown.node;
+    shown.revision = message.revision;
     // A message may be of several parts, pictures among them: its texts are shown.
     const content = Array.isArray(message.content) ? message.content.map((part) => part.text ?? `[${part.type}]`).join('\n') : message.content ?? '';
     setText(shown.node, content);
@@ -43,19 +44,19 @@ export function makeView(actions) {
   }
 
   function call(each) {
-    const card = widget(`call ${each.id}`, () => callCard(each));
+    const card = widget(`call ${each.id}`, callCard);
     const interrupt = thread.interrupts.find(({ toolCallId }) => toolCallId === each.id);
     let extra = interrupt && approval(interrupt);
     if (!busy && thread.pending.has(each.id) && tools.has(each.function.name)) {
-      extra = widget(`execute ${each.id}`, () => ({ node: button('Execute it in this page', 'quiet', () => actions.execute(each)) })).node;
+      extra = widget(`execute ${each.id}`, () => ({ node: button('Execute it in this page', 'quiet', actions.execute) })).node;
     }
-    card.update(thread, extra);
+    card.update(thread, each, extra);
     return card.node;
   }
 
   function activity(message) {
-    const card = widget(`activity ${message.id}`, () => activityCard(message));
-    card.update();
+    const card = widget(`activity ${message.id}`, activityCard);
+    card.update(message);
     return card.node;
   }
 
@@ -116,7 +117,9 @@ export function makeView(actions) {
       }
       return groups.get(id).children;
     };
-    const behind = (id) => thread.local.filter((each) => each.after === id && !thread.message(each.id));
+    const own = thread.local.filter(({ id }) => !thread.message(id));
+    const waits = ({ delivery }) => delivery === 'waiting';
+    const behind = (id) => own.filter((each) => each.after === id && !waits(each));
     top.push(...behind(undefined).map(local));
     for (const message of thread.messages) {
       groupOf(message.subagentRunId).push(...nodesOf(message));
@@ -126,9 +129,8 @@ export function makeView(actions) {
       top.push(...behind(message.id).map(local));
     }
     for (const id of thread.subagents.keys()) groupOf(id);
-    for (const item of thread.local) {
-      if (item.after !== undefined && !thread.message(item.after) && !thread.message(item.id)) top.push(local(item));
-    }
+    const isLast = (item) => waits(item) || (item.after !== undefined && !thread.message(item.after));
+    top.push(...own.filter(isLast).map(local));
     top.push(...thread.interrupts.filter(({ toolCallId }) => !thread.call(toolCallId)).map(approval));
     for (const shown of groups.values()) arrange(shown.body, shown.children);
     return top;
