@@ -147,6 +147,39 @@ describe('approvals and shared state of chats in Chromium', { skip: missing.leng
                 assert.deepEqual(cities(), ['Bergen']);
             });
 
+            it('asks about each of two calls, and answers both in one request', async () => {
+                const both = { toolCalls: [...weatherIn('Oslo').toolCalls, ...weatherIn('Rome').toolCalls] };
+                model.script(key, [both, { content: 'Rome is clear.' }]);
+                const chat = await Chat.open(ui);
+                await chat.ask(key);
+                const card = (city) => chat.part('interrupt').filter({ hasText: city });
+                await card('Rome').waitFor();
+
+                await card('Oslo').locator('[data-testid="deny"]').click();
+                assert.equal(chat.posts.length, 1, 'the other call is not answered yet');
+                await card('Rome').locator('[data-testid="allow"]').click();
+
+                await chat.shown('Rome is clear.');
+                assert.deepEqual(cities(), ['Rome']);
+                assert.deepEqual(chat.posts.at(-1).resume.map(({ payload }) => payload.approved), [false, true]);
+                assert.deepEqual((await route('pending')).interrupts, []);
+            });
+
+            it('executes its own call and asks about the server\'s in one turn', async () => {
+                const both = { toolCalls: [call('change_background', { color: 'green' }), ...weatherIn('Oslo').toolCalls] };
+                model.script(key, [both, { content: 'Green and clear.' }]);
+                const chat = await Chat.open(ui);
+                await chat.ask(key);
+                await chat.part('interrupt').waitFor();
+
+                await chat.part('allow').click();
+
+                await chat.shown('Green and clear.');
+                assert.deepEqual(cities(), ['Oslo']);
+                assert.deepEqual(await chat.page.evaluate(() => window.executed), ['green']);
+                assert.equal(model.requests(key).length, 2);
+            });
+
             for (const [when, between] of [['a reload', async () => {}], ['a restart of the gateway', restart]]) {
                 it(`approves after ${when}; after another one the answer is there and nothing is asked`, async () => {
                     const chat = await Chat.open(ui);
@@ -210,6 +243,40 @@ describe('approvals and shared state of chats in Chromium', { skip: missing.leng
             }
         });
     }
+
+    it('assistant-ui withdraws the question if the user writes something else', async () => {
+        const chat = await Chat.open(chatPages[0]);
+        await chat.askForWeather({ content: 'Then not.' });
+        await chat.part('steer-away').click();
+        await chat.shown('Then not.');
+        await chat.idle();
+        assert.deepEqual(cities(), []);
+        assert.equal(chat.posts.at(-1).resume[0].status, 'cancelled');
+        assert.deepEqual(outline((await model.request(key, 2)).conversation).at(-1), 'user: never mind');
+        await chat.load();
+        await chat.shown('Then not.');
+        assert.equal(await chat.part('interrupt').count(), 0);
+    });
+
+    it('CopilotKit asks again if the user writes something else, and the message is answered after the call', async () => {
+        const chat = await Chat.open(chatPages[1]);
+        await chat.askForWeather({ content: 'Clear, and now Rome.' });
+        await chat.ask('and Rome?');
+        await chat.shown('and Rome?');
+        await chat.idle();
+        await chat.part('interrupt').waitFor();
+        assert.equal(model.requests(key).length, 1, 'the model waits for the approval');
+
+        await chat.part('allow').click();
+
+        await chat.shown('Clear, and now Rome.');
+        assert.deepEqual(cities(), ['Oslo']);
+        const told = outline((await model.request(key, 2)).conversation);
+        assert.deepEqual([told.at(-1), told.at(-2).slice(0, 4)], ['user: and Rome?', 'tool']);
+        await chat.load();
+        await chat.shown('Clear, and now Rome.');
+        assert.equal(await chat.part('interrupt').count(), 0);
+    });
 
     for (const [first, second] of [chatPages, [...chatPages].reverse()]) {
         describe(`${first.name} and ${second.name} on one thread`, () => {

@@ -54,16 +54,21 @@ function Tools() {
     return null;
 }
 
+function Approval({ interrupt, resolve }) {
+    const answer = (payload) => resolve(payload, interrupt.id);
+    return (
+        <div data-testid="interrupt">
+            <p data-testid="arguments">{JSON.stringify(interrupt.metadata.input)}</p>
+            <button data-testid="allow" onClick={() => answer({ approved: true })}>Allow</button>
+            <button data-testid="edit" onClick={() => answer({ approved: true, editedArgs: { city: 'Bergen' } })}>Bergen</button>
+            <button data-testid="deny" onClick={() => answer({ approved: false, reason: 'Not there' })}>Deny</button>
+        </div>
+    );
+}
+
 function Approvals() {
     useInterrupt({
-        render: ({ interrupt, resolve }) => (
-            <div data-testid="interrupt">
-                <p data-testid="arguments">{JSON.stringify(interrupt.metadata.input)}</p>
-                <button data-testid="allow" onClick={() => resolve({ approved: true }, interrupt.id)}>Allow</button>
-                <button data-testid="edit" onClick={() => resolve({ approved: true, editedArgs: { city: 'Bergen' } }, interrupt.id)}>Bergen</button>
-                <button data-testid="deny" onClick={() => resolve({ approved: false, reason: 'Not there' }, interrupt.id)}>Deny</button>
-            </div>
-        ),
+        render: ({ interrupts, resolve }) => <div>{interrupts.map((each) => <Approval key={each.id} interrupt={each} resolve={resolve} />)}</div>,
     });
     return null;
 }

@@ -7,7 +7,7 @@ import {
     AssistantRuntimeProvider, ComposerPrimitive, ExportedMessageRepository, MessagePrimitive, ThreadPrimitive, useAssistantTool,
 } from '@assistant-ui/react';
 import {
-    fromAgUiMessages, useAgUiInterrupts, useAgUiRuntime, useAgUiSetState, useAgUiState, useAgUiSubmitInterruptResponses,
+    fromAgUiMessages, useAgUiInterrupts, useAgUiRuntime, useAgUiSetState, useAgUiState, useAgUiSteerAway, useAgUiSubmitInterruptResponses,
 } from '@assistant-ui/react-ag-ui';
 import React from 'react';
 import { createRoot } from 'react-dom/client';
@@ -74,12 +74,19 @@ function ServerCall({ args, result, approval, respondToApproval }) {
     );
 }
 
-function ChangedAnswers() {
+// What the buttons at the calls cannot do: change the arguments, or write something else instead.
+function OtherAnswers() {
     const interrupts = useAgUiInterrupts();
     const submit = useAgUiSubmitInterruptResponses();
+    const steerAway = useAgUiSteerAway();
     const payload = { approved: true, editedArgs: { city: 'Bergen' } };
     const answers = interrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload }));
-    return answers.length > 0 && <button data-testid="edit" onClick={() => submit(answers)}>Bergen</button>;
+    return answers.length > 0 && (
+        <p>
+            <button data-testid="edit" onClick={() => submit(answers)}>Bergen</button>
+            <button data-testid="steer-away" onClick={() => steerAway('never mind')}>Never mind</button>
+        </p>
+    );
 }
 
 function SharedState() {
@@ -112,7 +119,7 @@ function Chat() {
         <AssistantRuntimeProvider runtime={runtime}>
             <Tools />
             <SharedState />
-            <ChangedAnswers />
+            <OtherAnswers />
             <ThreadPrimitive.Root>
                 <ThreadPrimitive.Messages components={{ Message }} />
                 <ComposerPrimitive.Root>
