@@ -164,10 +164,12 @@ describe('the example page with an agent', () => {
             await order();
             await page.reload();
             await page.locator('.approval').waitFor();
-            await restart();
-            await page.reload();
             await page.fill('.approval textarea', '{"items": ["rice", "beans"]}');
-            assert.equal(await page.textContent('.approve'), 'Approve with changes');
+            await gateway.end('SIGTERM');
+            await page.waitForFunction(() => document.querySelector('#status').textContent.includes('cannot be reached'));
+            await gateway.launch();
+            await status('Your approval is needed');
+            assert.equal(await page.textContent('.approve'), 'Approve with changes', 'what is written stays');
 
             await page.click('.approve');
 
