@@ -141,7 +141,7 @@ fi
 
 cat <<TEXT
 
-Open   http://$listen/     a chat whose model changes the page's background
+Open   http://$listen/     a chat with tools of the page and of the gateway
 or try
 $(curl_line)
 
