@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 namespace agui::gateway {
 namespace json = boost::json;
@@ -21,12 +22,19 @@ json::object output_of(const agent_config& agent) {
     return {{"structuredOutput", has_form}, {"supportedMimeTypes", json::array{"text/plain"}}};
 }
 
-// A C++ program's own tools may ask as well, which no configuration tells.
-bool asks_for_approval(const config& all, const agent_config& agent) {
+// A C++ program's own tools may ask as well, which no configuration tells. The agents that it calls
+// ask the same person.
+bool asks_for_approval(const config& all, const agent_config& agent, std::size_t depth = 0) {
     const auto asks = [](const auto& tool) {
         return tool.approval != runner::approval_rule::never;
     };
-    return asks(agent) || std::ranges::any_of(all.tools.webhooks, asks) ||
+    const auto called_asks = [&](const std::string& id) {
+        const auto called = std::ranges::find(all.agents, id, &agent_config::id);
+        return called != all.agents.end() && depth < runner::subagent_depth_max &&
+               asks_for_approval(all, *called, depth + 1);
+    };
+    return asks(agent) || std::ranges::any_of(agent.agents, called_asks) ||
+           std::ranges::any_of(all.tools.webhooks, asks) ||
            std::ranges::any_of(all.tools.mcp_servers, asks);
 }
 
@@ -44,6 +52,21 @@ json::object execution_of(const config& all, const agent_config& agent) {
         {"maxIterations", agent.max_rounds},
         {"maxExecutionTime", longest.count()}
     };
+}
+
+json::object agents_of(const config& all, const agent_config& agent) {
+    if (agent.agents.empty()) {
+        return {{"supported", false}};
+    }
+    json::array called;
+    for (const std::string& id : agent.agents) {
+        json::object& each = called.emplace_back(json::object{{"name", id}}).as_object();
+        const auto found = std::ranges::find(all.agents, id, &agent_config::id);
+        if (found != all.agents.end() && !found->description.empty()) {
+            each["description"] = found->description;
+        }
+    }
+    return {{"supported", true}, {"delegation", true}, {"handoffs", false}, {"subagents", called}};
 }
 
 } // namespace
@@ -65,7 +88,7 @@ json::object capabilities_of(const config& all, const agent_config& agent) {
           {"deltas", true},
           {"memory", false},
           {"persistentState", all.session.store != store_kind::memory}}},
-        {"multiAgent", {{"supported", false}}},
+        {"multiAgent", agents_of(all, agent)},
         {"execution", execution_of(all, agent)},
         {"humanInTheLoop", people_of(all, agent)}
     };

@@ -5,6 +5,7 @@
 #include "gateway/config/config_table.hpp"
 #include "gateway/config/machine_memory.hpp"
 #include "gateway/http/listener.hpp"
+#include "runner/tools/state_tool.hpp"
 
 #include <boost/throw_exception.hpp>
 
@@ -188,6 +189,60 @@ void describe_agents(config_table& root, config& all) {
     }
 }
 
+// The ids of the agents that any of `callers` may call.
+std::set<std::string> called_by(const config& all, const std::set<std::string>& callers) {
+    std::set<std::string> called;
+    for (const agent_config& agent : all.agents) {
+        if (callers.contains(agent.id)) {
+            called.insert(agent.agents.begin(), agent.agents.end());
+        }
+    }
+    return called;
+}
+
+// A circle of agents is deeper than any limit.
+bool calls_too_deep(const config& all, const std::string& id) {
+    std::set<std::string> reached{id};
+    for (std::size_t depth = 0; depth <= runner::subagent_depth_max; ++depth) {
+        reached = called_by(all, reached);
+    }
+    return !reached.empty();
+}
+
+void check_called_agents(config_table& root, const config& all) {
+    std::set<std::string> ids;
+    for (const agent_config& agent : all.agents) {
+        ids.insert(agent.id);
+    }
+    std::set<std::string> tools{std::string(runner::state_tool_name)};
+    for (const external_tool_config& tool : all.tools.external) {
+        tools.insert(tool.definition.name);
+    }
+    for (const webhook_config& tool : all.tools.webhooks) {
+        tools.insert(tool.definition.name);
+    }
+    for (const agent_config& agent : all.agents) {
+        const std::string place = "agents[" + agent.id + "].agents: ";
+        std::set<std::string> seen;
+        for (const std::string& name : agent.agents) {
+            if (!ids.contains(name)) {
+                root.problem("agents", place + "there is no agent \"" + name + "\"");
+            } else if (!seen.insert(name).second) {
+                root.problem("agents", place + "\"" + name + "\" is named twice");
+            } else if (tools.contains(name)) {
+                root.problem("agents", place + "\"" + name + "\" is also the name of a tool");
+            }
+        }
+        if (calls_too_deep(all, agent.id)) {
+            root.problem(
+                "agents", place + "agents may call each other no deeper than " +
+                              std::to_string(runner::subagent_depth_max) +
+                              " levels, and not in a circle"
+            );
+        }
+    }
+}
+
 void describe_mcp_servers(config_table& root, std::vector<mcp_server_config>& servers) {
     std::set<std::string> names;
     root.tables("mcp_servers", servers, [&](config_table& table, mcp_server_config& server) {
@@ -253,6 +308,7 @@ config_result<config> load_config(const config_sources& sources) {
     root.report_unknown();
 
     check_tool_names(root, all.tools);
+    check_called_agents(root, all);
     for (const access_problem& each : access_problems(all)) {
         root.problem(each.table, each.text);
     }

@@ -238,6 +238,8 @@ struct agent_config {
     std::string instructions;              ///< A session::prompt_template.
     std::vector<std::string> prompt_props; ///< Members of forwardedProps for the instructions.
     std::vector<std::string> tools;        ///< Patterns; empty means all tools.
+    std::string description;               ///< Told to agents that may call it.
+    std::vector<std::string> agents;       ///< Ids of the agents that it may call.
     /// For all server tools of the agent, unless a tool's own rule is stricter.
     runner::approval_rule approval = runner::approval_rule::never;
     std::uint32_t max_rounds = 10;

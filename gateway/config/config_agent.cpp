@@ -176,6 +176,12 @@ void describe_agent(config_table& table, agent_config& agent) {
     }
     describe_instructions(table, agent);
     table.value("tools", agent.tools);
+    table.value("agents", agent.agents);
+    table.value("description", agent.description);
+    constexpr std::size_t longest = 4096; // Told with each request of an agent that may call it.
+    if (agent.description.size() > longest) {
+        table.problem("description", "must have at most " + std::to_string(longest) + " bytes");
+    }
     approval_value(table, agent.approval);
     table.number("max_rounds", agent.max_rounds, 1, 10'000);
     table.number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);

@@ -6,6 +6,7 @@
 #include "runner/base/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/history/missing_result.hpp"
+#include "session/history/subagent.hpp"
 #include "session/history/turn_failure.hpp"
 #include "translator/agui/agui_translator.hpp"
 #include "translator/agui/event_reader.hpp"
@@ -13,6 +14,7 @@
 #include "translator/agui/said_messages.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -137,11 +139,22 @@ private:
     }
 
     void end_open_calls() {
-        for (call_record call : thread_.calls) {
-            if (call.run_id == orphan_.run.run_id && session::is_of_active_run(call.status)) {
-                end_call(std::move(call));
+        // Their approvals can be answered again, so the calls of their agents go on waiting.
+        const text_set waiting = session::agent_calls_of(thread_, [this](const call_record& call) {
+            return is_ours(call) && call.status == call_status::approved;
+        });
+        for (const call_record& call : thread_.calls) {
+            if (is_ours(call) && waiting.contains(call.id)) {
+                change_.calls.push_back(call);
+                change_.calls.back().status = call_status::suspended;
+            } else if (is_ours(call) && session::is_of_active_run(call.status)) {
+                end_call(call);
             }
         }
+    }
+
+    [[nodiscard]] bool is_ours(const call_record& call) const {
+        return call.run_id == orphan_.run.run_id;
     }
 
     void end_call(call_record call) {
@@ -162,9 +175,20 @@ private:
     void end_call(call_record call, call_status status) {
         call.status = status;
         if (call.owner == call_owner::server) {
-            interrupted_calls_.push_back(call.id);
+            interrupted_calls_.emplace_back(call.id, subagent_of(call));
         }
         change_.calls.push_back(std::move(call));
+    }
+
+    // The subagent that has made the call; empty if none.
+    [[nodiscard]] std::string subagent_of(const call_record& call) const {
+        const std::size_t stored = thread_.nodes.size();
+        if (call.made_in < stored) {
+            return thread_.nodes[call.made_in].message.subagent_run_id;
+        }
+        const std::size_t added = call.made_in - stored;
+        return added < change_.messages.size() ? change_.messages[added].message.subagent_run_id
+                                               : std::string();
     }
 
     // A run commits a turn when the turn is complete, so the last turn may be in the log only.
@@ -247,11 +271,16 @@ private:
         } else {
             writer.resume(opening, open_);
         }
-        for (const std::string& call_id : interrupted_calls_) {
+        for (const auto& [call_id, subagent] : interrupted_calls_) {
             session::tool_call call;
             call.id = call_id;
             const session::message result = session::shown_missing_result(call, call_status::dead);
-            writer.translate(runner::call_result{result.id, call_id, &result.content, true});
+            const runner::call_result shown{result.id, call_id, &result.content, true};
+            if (subagent.empty()) {
+                writer.translate(shown);
+            } else {
+                writer.translate(shown, subagent);
+            }
         }
         if (is_predicted_) { // Clients may hold members of the state that were never stored.
             const json_text nothing("{}");
@@ -292,8 +321,8 @@ private:
     translator::said_messages said_;
     bool is_predicted_ = false; ///< The run may have shown predictions of the state.
     session::changes change_;
-    /// Server calls that get an error result in the log.
-    std::vector<std::string> interrupted_calls_;
+    /// Server calls that get an error result in the log, each with its subagent.
+    std::vector<std::pair<std::string, std::string>> interrupted_calls_;
 };
 
 } // namespace

@@ -35,6 +35,43 @@ TEST(Config, ChecksThatAgentsNameModels) {
     EXPECT_NE(problem_of(text).find("there is no [models.none]"), std::string::npos);
 }
 
+// Agents of these ids, each of which calls the next one.
+std::string chain(const std::vector<std::string>& ids) {
+    std::string text(minimal);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        text += "[[agents]]\nid = \"" + ids[i] + "\"\nmodels = [\"main\"]\n";
+        if (i + 1 < ids.size()) {
+            text += "agents = [\"" + ids[i + 1] + "\"]\n";
+        }
+    }
+    return text;
+}
+
+TEST(Config, ReadsTheAgentsThatAnAgentCalls) {
+    const config all = load(chain({"a", "b", "c", "d"}), {"agents.1.description=Writes."}).value();
+
+    EXPECT_EQ(all.agents[0].agents, std::vector<std::string>{"b"});
+    EXPECT_EQ(all.agents[1].description, "Writes.");
+    EXPECT_TRUE(all.agents[3].agents.empty());
+    EXPECT_NE(print_config(all).find("agents = [ 'b' ]"), std::string::npos) << print_config(all);
+}
+
+TEST(Config, ChecksTheAgentsThatAnAgentCalls) {
+    const auto told = [](const std::string& problem, const std::string& text) {
+        EXPECT_NE(problem.find(text), std::string::npos) << problem;
+    };
+    told(problem_of(chain({"a", "b"}), {"agents.0.agents=[\"c\"]"}), "there is no agent \"c\"");
+    told(problem_of(chain({"a", "b"}), {"agents.0.agents=[\"b\",\"b\"]"}), "is named twice");
+    told(problem_of(chain({"a", "b", "c", "d", "e"})), "agents[a].agents: agents may call each");
+    told(problem_of(chain({"a"}), {"agents.0.agents=[\"a\"]"}), "not in a circle");
+    told(problem_of(chain({"a", "update_state"})), "is also the name of a tool");
+    const std::string tool = "[[tools.external]]\nname = \"b\"\n";
+    told(problem_of(tool + chain({"a", "b"})), "is also the name of a tool");
+    const std::string longest(4096, 'x');
+    EXPECT_TRUE(load(chain({"a"}), {"agents.0.description=" + longest}));
+    told(problem_of(chain({"a"}), {"agents.0.description=x" + longest}), "4096 bytes");
+}
+
 TEST(Config, RefusesAnExactToolListForAModelWithToolAddition) {
     const std::string text = R"(
 [models.main]

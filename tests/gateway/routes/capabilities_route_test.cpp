@@ -65,6 +65,27 @@ TEST_F(Capabilities, SayThatAPersonIsAsked) {
     }
 }
 
+TEST_F(Capabilities, NameTheAgentsThatAreCalled) {
+    add_agent("writer");
+    add_agent("reader");
+    settings.agents.front().agents = {"writer"};
+    settings.agents[1].agents = {"reader"};
+    settings.agents[1].description = "Writes.";
+    settings.agents[2].approval = runner::approval_rule::always;
+    start();
+    const boost::json::value found = json_of("/agui/capabilities");
+    const boost::json::value expected{
+        {"supported", true},
+        {"delegation", true},
+        {"handoffs", false},
+        {"subagents", boost::json::array{{{"name", "writer"}, {"description", "Writes."}}}}
+    };
+    EXPECT_EQ(found.at("multiAgent"), expected);
+    EXPECT_TRUE(found.at("humanInTheLoop").at("approvals").as_bool());
+    const boost::json::value none = json_of("/agui/agents/reader/capabilities");
+    EXPECT_EQ(none.at("multiAgent"), (boost::json::value{{"supported", false}}));
+}
+
 TEST_F(Capabilities, SayThatAStoreKeepsStateAndThatAReplyMayHaveAForm) {
     use_sqlite();
     settings.agents.front().overridable = {"response_format"};
