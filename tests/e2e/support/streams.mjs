@@ -7,7 +7,7 @@ import path from 'node:path';
 const folder = process.env.AGUI_STREAM_DIR;
 const recordings = [];
 // The rules that a stream necessarily breaks if the client left in the middle: something is still open at its end.
-const leftEarly = ['AGUI003', 'AGUI103', 'AGUI203', 'AGUI402', 'AGUI501'];
+const leftEarly = ['AGUI003', 'AGUI103', 'AGUI203', 'AGUI402', 'AGUI501', 'AGUI604'];
 let tolerated = [];
 let label = 'stream';
 let filed = 0;
