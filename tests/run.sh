@@ -352,6 +352,7 @@ release_parts() {
     end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs approvals.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, examples, defaults" stop_and_send.test.mjs examples_clients.test.mjs tools_example.test.mjs config_defaults.test.mjs
     node_tests release "Photos, the checker of random streams, dialects, models, vendors" photos.test.mjs model_streams/check.test.mjs dialects.test.mjs models.test.mjs vendors.test.mjs
+    AGUI_RECORDED_STREAMS=$work/streams node_tests release "Strict schemas and clients over all streams" strict.test.mjs
     model_streams release 200 1
     node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
@@ -426,6 +427,7 @@ real_model_part() {
 }
 
 mkdir -p "$work/logs"
+rm -rf "$work/streams"
 cd "$project" || exit 1
 if install_packages && start_postgres && prepare_python && prepare_node; then
     release_parts

@@ -9,23 +9,11 @@ import * as proto from '@ag-ui/proto';
 import { Agent, answer, background, cancel, clients, post, runInput, user } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
 import { ModelServer, gate } from './support/model.mjs';
+import { decodeFrames } from './support/recorded_runs.mjs';
 import { finishRecordings, parseStream, recordAs } from './support/streams.mjs';
 import { WeatherService } from './support/weather.mjs';
 
 const accept = { Accept: proto.AGUI_MEDIA_TYPE };
-
-/// The events of a body of frames, which must end with a whole one.
-function decodeFrames(bytes) {
-    const events = [];
-    let at = 0;
-    while (at < bytes.length) {
-        const length = bytes.readUInt32BE(at);
-        assert.ok(length > 0 && at + 4 + length <= bytes.length, 'a broken frame');
-        events.push(JSON.parse(JSON.stringify(proto.decode(bytes.subarray(at + 4, at + 4 + length)))));
-        at += 4 + length;
-    }
-    return events;
-}
 
 async function framesOf(response) {
     assert.equal(response.status, 200);

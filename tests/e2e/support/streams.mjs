@@ -19,11 +19,19 @@ export function recordAs(name, allow = []) {
     tolerated = allow;
 }
 
+function inputOf(body) {
+    try {
+        return typeof body === 'string' ? JSON.parse(body) : undefined;
+    } catch {
+        return undefined;
+    }
+}
+
 /// fetch() that keeps a copy of every event stream. The clients use it too.
 export async function recordingFetch(url, init) {
     const response = await fetch(url, init);
     if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
-    const recording = { label, allow: [...tolerated], chunks: [], complete: false };
+    const recording = { label, allow: [...tolerated], chunks: [], complete: false, input: inputOf(init?.body) };
     recordings.push(recording);
     const copy = new TransformStream({
         transform(chunk, controller) {
@@ -94,11 +102,13 @@ function file(recording, index, text) {
     const name = path.join(folder, `${recording.label}.${process.pid}.${index}`);
     const allow = recording.complete ? recording.allow : [...recording.allow, ...leftEarly];
     fs.writeFileSync(`${name}.sse`, text);
+    const about = { file: path.basename(process.argv[1]), complete: recording.complete, input: recording.input };
+    fs.writeFileSync(`${name}.json`, JSON.stringify(about));
     if (allow.length > 0) fs.writeFileSync(`${name}.allow`, `${allow.join('\n')}\n`);
 }
 
-/// Files all streams so far for ag-ui-validate, those that the client left early with the rules that such an
-/// end breaks tolerated; then fails if a complete one breaks a rule of checkStream().
+/// Files all streams so far for ag-ui-validate and strict.test.mjs, those that the client left early with the rules
+/// that such an end breaks tolerated; then fails if a complete one breaks a rule of checkStream().
 export function finishRecordings() {
     const problems = [];
     for (const recording of recordings.splice(0)) {
