@@ -40,6 +40,7 @@ struct delegation {
     turn_use used;                  ///< By subagents in this run.
     std::vector<token_usage> usage; ///< Of subagents that have ended.
     std::vector<std::string> named; ///< The calls of subagents, in the order of their beginning.
+    bool is_changed = false;        ///< A plugin has changed messages that clients have seen.
     std::uint32_t begun = 0;        ///< Number of subagents, against subagent_runs_max.
 };
 

@@ -140,7 +140,8 @@ hooked_run::follow_answer(std::optional<stop_reason> ended) {
 
 // Shows the conversation again if a plugin changed messages that the client had seen.
 boost::asio::awaitable<void> hooked_run::show_changed(const session::changes& last) {
-    if (!hooks_->changed()) {
+    // Subagents leave it to the run to show their messages again.
+    if (!hooks_->changed() && (delegation_ == nullptr || !delegation_->is_changed)) {
         co_return;
     }
     const std::optional<stop_reason> failed = co_await conversation_.load();

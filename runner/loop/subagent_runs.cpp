@@ -159,6 +159,13 @@ boost::asio::awaitable<tool_outcome> subagent_runs::work(
         session::subagent_thread(thread, thread.branches[thread.head].tip, call.call_id, task);
     thread = {};
     memory.shrink_to(0); // The conversation counts its own part.
+    if (own.nodes.size() == 1 && is_edited(call.call_id)) {
+        branch_growth growing = run_.within->thread.growth();
+        session::message first = own.nodes[0].message;
+        first.subagent_run_id = session::subagent_run_id(call.call_id);
+        run_.within->thread.append(growing, std::move(first));
+        (void)co_await run_.within->thread.commit(run_.within->thread.take(std::move(growing)));
+    }
     subagent_sink sink(*run_.within, run_.stop, call.call_id, std::move(task), own.nodes.size());
     run_sink& shown = run_.within->sink;
     shown.emit(subagent_started{
@@ -207,6 +214,14 @@ boost::asio::awaitable<tool_outcome> subagent_runs::work(
         .content = "The agent did not finish its task. " + std::string(describe(reason)),
         .log_detail = std::string(error_code(reason))
     };
+}
+
+// A person has given the call another task than the stored call has.
+bool subagent_runs::is_edited(const std::string& call_id) const {
+    return std::ranges::any_of(
+        run_.request.approved, [&call_id](const session::approved_call& each
+                               ) { return each.call_id == call_id && each.arguments; }
+    );
 }
 
 run_request

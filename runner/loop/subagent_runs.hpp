@@ -38,6 +38,7 @@ private:
         const called_agent& agent, const tool_invocation& call, session::thread_record thread,
         memory_share memory
     );
+    [[nodiscard]] bool is_edited(const std::string& call_id) const;
     [[nodiscard]] run_request
     request_for(const called_agent& agent, session::thread_record thread) const;
 

@@ -30,8 +30,9 @@ subagent_sink::subagent_sink(
 
 // Only the run itself knows the whole conversation and its state.
 void subagent_sink::emit(const runner_event& event) {
-    if (!std::holds_alternative<messages_snapshot>(event) &&
-        !std::holds_alternative<state_shown>(event)) {
+    if (std::holds_alternative<messages_snapshot>(event)) {
+        within_.is_changed = true;
+    } else if (!std::holds_alternative<state_shown>(event)) {
         within_.sink.emit_inner(id_, event);
     }
 }

@@ -179,6 +179,9 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
     for (session::message& other : others) {
         (void)run_.hooks->add_following(growing, other);
     }
+    if (growing.change.messages.empty() && growing.change.calls.empty()) {
+        co_return ended; // Only subagents that wait.
+    }
     const auto stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
     if (!stored) {
         co_return stop_reason::store_unavailable;

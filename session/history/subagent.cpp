@@ -36,6 +36,14 @@ std::string_view call_of_subagent(std::string_view subagent_run_id) noexcept {
                : std::string_view();
 }
 
+message task_message(std::string_view call_id, std::string task) {
+    message made;
+    made.id = subagent_run_id(call_id) + std::string(task_suffix);
+    made.role = role::user;
+    made.content = std::move(task);
+    return made;
+}
+
 thread_record subagent_thread(
     const thread_record& thread, node_index tip, std::string_view call_id, std::string task
 ) {
@@ -43,9 +51,7 @@ thread_record subagent_thread(
     thread_record made;
     made.key = thread.key;
     stored_message first;
-    first.message.id = own_id + std::string(task_suffix);
-    first.message.role = role::user;
-    first.message.content = std::move(task);
+    first.message = task_message(call_id, std::move(task));
     append_to(made, std::move(first));
     count_work(thread.nodes.size() + thread.calls.size());
     std::vector<node_index> places(thread.nodes.size(), no_node);
@@ -53,6 +59,10 @@ thread_record subagent_thread(
         if (thread.nodes[node].message.subagent_run_id == own_id) {
             stored_message own = thread.nodes[node];
             own.message.subagent_run_id.clear();
+            if (own.message.id == made.nodes[0].message.id) {
+                made.nodes = {};
+                made.bytes = 0;
+            }
             places[node] = static_cast<node_index>(made.nodes.size());
             append_to(made, std::move(own));
         }

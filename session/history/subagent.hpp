@@ -20,9 +20,14 @@ namespace agui::session {
 /// of this form, for example because a client has made it.
 [[nodiscard]] std::string_view call_of_subagent(std::string_view subagent_run_id) noexcept;
 
+/// The message with which the conversation of a subagent begins. It needs to be stored only if the
+/// task is not an argument of the stored call.
+[[nodiscard]] message task_message(std::string_view call_id, std::string task);
+
 /// The conversation of a subagent as a thread of its own with one branch, for the branch of
-/// `thread` that ends in `tip`: a user message with `task`, which is not stored, then the messages
-/// of the subagent without its id. It has the calls of these messages. Pure.
+/// `thread` that ends in `tip`: the message of the task, then the messages of the subagent without
+/// its id. It has the calls of these messages. Where the message of the task is stored, `task` does
+/// not count. Pure.
 [[nodiscard]] thread_record subagent_thread(
     const thread_record& thread, node_index tip, std::string_view call_id, std::string task
 );

@@ -29,6 +29,20 @@ protected:
     int cancelled = 0;
 };
 
+TEST_F(StopSource, FollowsAnotherOneWithItsReason) {
+    stop_source inner(context.get_executor());
+    inner.follow(*stop);
+    stop_source innermost(context.get_executor());
+    innermost.follow(inner);
+    EXPECT_FALSE(innermost.requested());
+
+    EXPECT_TRUE(stop->request(stop_reason::shutdown));
+
+    EXPECT_TRUE(innermost.requested());
+    EXPECT_EQ(innermost.reason(), stop_reason::shutdown);
+    EXPECT_EQ(inner.close(), stop_reason::shutdown);
+}
+
 TEST_F(StopSource, CountsAtOnceAndCancelsOnItsExecutor) {
     count_cancellations();
 

@@ -5,6 +5,8 @@
 #include "session/history/history_plan.hpp"
 #include "tests/support/thread_builder.hpp"
 
+#include <boost/json/parse.hpp>
+
 #include <gmock/gmock.h>
 
 #include <map>
@@ -39,6 +41,18 @@ scripted_turn says_using(std::string text, std::int64_t input) {
     }};
 }
 
+// Hides what models say.
+class hiding_plugin final : public plugin {
+public:
+    boost::asio::awaitable<void>
+    on_message_append(plugin_turn& /*turn*/, appended_message& appended) override {
+        if (appended.message.role == session::role::assistant) {
+            appended.message.content = std::string("hidden");
+        }
+        co_return;
+    }
+};
+
 class AgentLoopSubagents : public AgentLoop {
 protected:
     // An agent with a model of its own, which may call `others`.
@@ -65,7 +79,10 @@ protected:
     }
 
     // The next request: answers to calls of the caller, and approvals of all calls that wait.
-    void go_on(std::map<std::string, std::string> answers, bool approves = false) {
+    void go_on(
+        std::map<std::string, std::string> answers, bool approves = false,
+        const std::string& payload = R"({"approved":true})"
+    ) {
         session::thread_record thread = stored();
         session::history_input input;
         input.is_server_tool = [](std::string_view) {
@@ -84,7 +101,7 @@ protected:
             session::open_approvals(thread, thread.branches[0].tip, std::chrono::seconds(1000));
         for (const session::approval& each : open) {
             if (approves) {
-                input.approvals.push_back({each.id, false, boost::json::value{{"approved", true}}});
+                input.approvals.push_back({each.id, false, boost::json::parse(payload)});
             }
         }
         input.now = 2000;
@@ -235,6 +252,20 @@ TEST_F(AgentLoopSubagents, OneThatFailsGivesAnErrorResult) {
     EXPECT_EQ(stored().nodes.size(), 4U); // No note of a failed run.
 }
 
+TEST_F(AgentLoopSubagents, WhatAPluginHasChangedIsShownAtTheEndOfTheRun) {
+    let_call(request.agent, {agent("writer", inner)});
+    model.turns = {calls({{"c1", "writer", task}}), says("So it is.")};
+    inner.turns = {says("A secret.")};
+    const plugin_list plugins{std::make_shared<hiding_plugin>()};
+    loop_services services{model, tools, ids, time, log, max_result_bytes};
+    services.plugins = &plugins;
+    run(run_agent(request, services, sink, stop));
+
+    EXPECT_EQ(result_of("c1"), "hidden");
+    ASSERT_GE(sink.steps.size(), 2U);
+    EXPECT_EQ(sink.steps[sink.steps.size() - 2], "snapshot 5");
+}
+
 TEST_F(AgentLoopSubagents, AreBoundedInNumber) {
     let_call(request.agent, {agent("writer", inner)});
     std::vector<made_call> made;
@@ -322,6 +353,30 @@ TEST_F(AgentLoopSubagents, AnApprovalEndsTheRunAndItsAnswerGoesOn) {
     EXPECT_EQ(result_of("c1"), "Written.");
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
     EXPECT_EQ(status_of("c3"), call_status::answered);
+}
+
+TEST_F(AgentLoopSubagents, AnEditedTaskIsKeptForALaterRun) {
+    request.agent.approval = approval_rule::always;
+    let_call(request.agent, {agent("writer", inner)});
+    model.turns = {calls({{"c1", "writer", task}}), says("So it is.")};
+    inner.turns = {calls({{"c2", "change_background", "{}"}}), says("Painted.")};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::approval_needed);
+
+    go_on({}, true, R"({"approved":true,"editedArgs":{"task":"Paint it."}})");
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(status_of("c1"), call_status::suspended);
+    go_on({{"c2", "blue"}});
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    ASSERT_THAT(inner.histories, SizeIs(2));
+    EXPECT_THAT(
+        test::outline(inner.histories[1]),
+        ElementsAre(
+            "user c1:agent:task: Paint it.", "assistant msg_2:  [c2 change_background({})]",
+            "tool c2: blue"
+        )
+    );
 }
 
 TEST_F(AgentLoopSubagents, AStopLeavesNothingThatWaits) {

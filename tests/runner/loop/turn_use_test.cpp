@@ -58,6 +58,20 @@ TEST(TurnUse, CountsSinceTheLastUserMessage) {
     EXPECT_EQ(use.last_provider, "second");
 }
 
+TEST(TurnUse, CountsWhatSubagentsHaveUsed) {
+    session::message inner = counted("b1", "inner", 10, true);
+    session::message last = counted("b2", "inner", 20);
+    inner.subagent_run_id = last.subagent_run_id = "a1c:agent";
+    thread_builder thread;
+    thread.user("u1", "Hi").add(counted("a1", "own", 1, true)).add(inner).add(last);
+    const turn_use use = use_of_turn(thread.build(), tip_of(thread.build()));
+
+    EXPECT_EQ(use.rounds, 2U);
+    EXPECT_EQ(use.calls, 2U);
+    EXPECT_EQ(use.tokens, 31U);
+    EXPECT_EQ(use.last_provider, "own");
+}
+
 TEST(TurnUse, ContinuesAcrossMessagesOfPlugins) {
     session::message hint = test::user("p1", "Be quick.");
     hint.by_plugin = true;

@@ -97,6 +97,22 @@ TEST(Subagent, HasAConversationOfItsOwn) {
     );
 }
 
+TEST(Subagent, AStoredTaskTakesThePlaceOfTheArgument) {
+    thread_builder thread;
+    thread.user("u1", "One").assistant("a1", "", {agent_call("c1")}, call_status::open);
+    message first = task_message("c1", "Edited.");
+    first.subagent_run_id = subagent_run_id("c1");
+    thread.add(first).assistant("b1", "", {call("c3", "paint")});
+    const thread_record stored = owned(thread.build(), {{"b1", "c1"}});
+
+    const thread_record own = subagent_thread(stored, tip_of(stored), "c1", "Paint it.");
+
+    EXPECT_EQ(
+        test::outline(own), (lines{"user c1:agent:task: Edited.", "assistant b1:  [c3 paint({})]"})
+    );
+    EXPECT_EQ(own.calls[0].made_in, 1U);
+}
+
 TEST(Subagent, StaysOutOfTheHistoryOfItsAgent) {
     const thread_record stored = waiting();
 
