@@ -83,6 +83,7 @@ protected:
         std::map<std::string, std::string> answers, bool approves = false,
         const std::string& payload = R"({"approved":true})"
     ) {
+        ++number;
         session::thread_record thread = stored();
         session::history_input input;
         input.is_server_tool = [](std::string_view) {
@@ -108,14 +109,14 @@ protected:
         session::history_plan plan = session::plan_history(thread, input, {}).value();
         for (session::call_record& call : plan.change.calls) {
             if (call.run_id.empty()) {
-                call.run_id = "r2";
+                call.run_id = "r" + std::to_string(number);
             }
         }
         session::apply(thread, plan.change);
         *given = thread;
         sink.commits.clear();
         sink.steps.clear();
-        request.run_id = "r2";
+        request.run_id = "r" + std::to_string(number);
         request.thread = given;
         request.next = plan.next;
         request.approved = plan.approved;
@@ -136,6 +137,7 @@ protected:
     fake_model inner;
     fake_model other;
     std::optional<stop_source> next_stop;
+    int number = 1; ///< Of the run.
 };
 
 TEST_F(AgentLoopSubagents, WorkInsideTheRunOnTheirTaskAlone) {
@@ -325,6 +327,30 @@ TEST_F(AgentLoopSubagents, ACallOfTheCallerEndsTheRunAndItsAnswerGoesOn) {
     );
     EXPECT_EQ(test::outline(inner.histories[1]).back(), "tool c2: blue");
     EXPECT_EQ(status_of("c1"), call_status::answered);
+}
+
+TEST_F(AgentLoopSubagents, OneGoesOnWhileAnotherStillWaits) {
+    let_call(request.agent, {agent("writer", inner), agent("reader", other)});
+    model.turns = {calls({{"c1", "writer", task}, {"c2", "reader", task}}), says("So it is.")};
+    inner.turns = {calls({{"c3", "change_background", "{}"}}), says("Written.")};
+    other.turns = {calls({{"c4", "change_background", "{}"}}), says("Read.")};
+    play();
+    EXPECT_THAT(sink.end.pending_call_ids, ElementsAre("c3", "c4"));
+
+    go_on({{"c4", "blue"}});
+
+    EXPECT_EQ(sink.end.reason, stop_reason::partial_answers);
+    EXPECT_EQ(result_of("c2"), "Read.");
+    EXPECT_EQ(status_of("c1"), call_status::suspended);
+    EXPECT_EQ(status_of("c3"), call_status::pending);
+    EXPECT_THAT(model.histories, SizeIs(1));
+
+    go_on({{"c3", "red"}});
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(result_of("c1"), "Written.");
+    EXPECT_EQ(test::outline(model.histories[1]).back(), "tool c2: Read.")
+        << "in the order of the calls";
 }
 
 TEST_F(AgentLoopSubagents, AnApprovalEndsTheRunAndItsAnswerGoesOn) {
