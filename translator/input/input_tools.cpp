@@ -66,6 +66,10 @@ result<runner::tool_definition> read_tool(
     if (!description) {
         return description.error();
     }
+    const boost::json::value* metadata = find_member(**object, "metadata");
+    if (metadata != nullptr && !metadata->is_object()) {
+        return invalid_input(joined(path, "metadata"), "must be an object");
+    }
     auto parameters = read_parameters(**object, path, limits, notes);
     if (!parameters) {
         return parameters.error();

@@ -75,6 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
             "NumericToolDescription", AGUI_BODY(R"("tools":[{"name":"a","description":1}])"),
             "tools[0].description"
         },
+        refusal{
+            "TextToolMetadata", AGUI_BODY(R"("tools":[{"name":"a","metadata":"x"}])"),
+            "tools[0].metadata"
+        },
         refusal{"TextContext", AGUI_BODY(R"("context":"x")"), "context"},
         refusal{"TextContextEntry", AGUI_BODY(R"("context":["x"])"), "context[0]"},
         refusal{
