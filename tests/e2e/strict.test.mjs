@@ -3,13 +3,18 @@
 // nothing for a client that has streamed its runs.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import readline from 'node:readline';
 import { after, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { clients } from './support/client.mjs';
+import { binFolder } from './support/gateway.mjs';
 import { Player } from './support/player.mjs';
-import { decodeFrames, eventsOfText, fixtureFolder, projections, recordedStreams, recordFixtures } from './support/recorded_runs.mjs';
+import { decodeEvent, decodeFrames, eventsOfText, fixtureFolder, projections, recordedStreams, recordFixtures } from './support/recorded_runs.mjs';
 import { eventProblem, eventTypes } from './support/strict.mjs';
 
 const [client0057, client0059, client1] = clients;
@@ -41,10 +46,8 @@ const reshaping = {
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-strict-'));
 after(() => fs.rmSync(folder, { recursive: true }));
 const fixtures = recordFixtures(folder);
-/// Events that neither a fixture nor an end-to-end test shows yet.
-const expectedMissing = ['STEP_STARTED', 'STEP_FINISHED', 'RAW', 'SUBAGENT_STARTED', 'SUBAGENT_FINISHED', 'SUBAGENT_ERROR'];
-/// Type of event => names of the fixtures and of the end-to-end tests that show it.
-const shownBy = { fixture: new Map(), test: new Map() };
+/// Type of event => names of the fixtures, the end-to-end tests and other programs that show it.
+const shownBy = { fixture: new Map(), test: new Map(), random: new Map() };
 
 function note(kind, name, events) {
     for (const { type } of events) shownBy[kind].set(type, (shownBy[kind].get(type) ?? new Set()).add(name));
@@ -152,6 +155,33 @@ describe('fixtures', () => {
     }
 });
 
+describe('random runs', () => {
+    const count = Number(process.env.AGUI_RANDOM_RUNS ?? 500);
+    const seed = Number(process.env.AGUI_RANDOM_SEED ?? 0);
+
+    it(`${count} from seed ${seed} are valid in each form, and read by each client`, async () => {
+        const program = spawn(path.join(binFolder, 'random-runs'), [seed, count], { stdio: ['ignore', 'pipe', 'inherit'] });
+        const ended = once(program, 'close');
+        let runs = 0;
+        for await (const line of readline.createInterface({ input: program.stdout })) {
+            const run = JSON.parse(line);
+            const faults = [];
+            note('random', 'random-runs', run['1.1']);
+            for (const projection of projections) faults.push(...problemsOf(run[projection], projection));
+            const decoded = run.frames.map((frame) => decodeEvent(Buffer.from(frame, 'hex')));
+            const expected = asDecoded(run['1.1']);
+            if (!isDeepStrictEqual(decoded, expected)) assert.deepEqual(decoded, expected, `seed ${run.seed}`);
+            for (const [client, projection] of readers) {
+                const stream = run[projection].map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+                faults.push(...faultsOf(await new Player(client).play(stream), projection).map((text) => `${client.name}: ${text}`));
+            }
+            assert.deepEqual(faults, [], `seed ${run.seed}`);
+            ++runs;
+        }
+        assert.deepEqual([await ended, runs], [[0, null], count]);
+    });
+});
+
 /// What the end-to-end tests recorded before; run.sh says where.
 const recorded = process.env.AGUI_RECORDED_STREAMS;
 
@@ -197,10 +227,10 @@ describe('the table of events', () => {
             const [fixture, test, other] = rows.get(type);
             const shows = (kind, name) => shownBy[kind].get(type)?.has(name);
             const all = Object.fromEntries(Object.entries(shownBy).map(([kind, types]) => [kind, [...types.get(type) ?? []]]));
-            if (expectedMissing.includes(type)) return assert.deepEqual(all, { fixture: [], test: [] });
             assert.ok(fixture || test || other, `an empty row; it is shown by ${JSON.stringify(all)}`);
             if (fixture) assert.ok(shows('fixture', fixture), `${fixture} does not show it, but ${all.fixture}`);
             if (test && recorded) assert.ok(shows('test', test), `${test} does not show it, but ${all.test}`);
+            if (other === 'random-runs') assert.ok(shows('random', other), `${other} does not show it`);
             if (other === 'vectors.txt') assert.ok(vectors.includes(`"${type}"`), `${other} does not have it`);
         });
     }
