@@ -304,6 +304,16 @@ model_streams() {
     count "the streams" "${good:-0}" "${bad:-0}" $status
 }
 
+# input_fuzz PRESET COUNT: mutated requests on threads that wait for an approval.
+input_fuzz() {
+    local preset=$1 count=$2 good bad status=0
+    run "$count mutated requests, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$e2e/input_fuzz/run.mjs" --count "$count" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 200 "$log" | cut -c 1-1000 | sed 's/^/    /'
+    count "the mutated requests" "${good:-0}" "${bad:-0}" $status
+}
+
 # kill_campaign PRESET: the gateway is killed at random moments under load; the checker's own test goes first.
 kill_campaign() {
     local preset=$1 good bad status=0
@@ -354,6 +364,7 @@ release_parts() {
     node_tests release "Photos, the checker of random streams, dialects, models, vendors" photos.test.mjs model_streams/check.test.mjs dialects.test.mjs models.test.mjs vendors.test.mjs
     AGUI_RECORDED_STREAMS=$work/streams node_tests release "Strict schemas and clients over all streams" strict.test.mjs
     model_streams release 200 1
+    input_fuzz release 1000
     node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
     if $all; then peers_campaign release; fi
@@ -411,6 +422,7 @@ sanitizer_parts() {
         other_checks dev
         unit_tests dev
         model_streams dev 200 1000000
+        input_fuzz dev 2000
         failpoints dev
         node_tests dev "Approvals and subagents at each failpoint" approvals.test.mjs subagents.test.mjs
         full_disk dev
