@@ -221,23 +221,26 @@ void check_called_agents(config_table& root, const config& all) {
     for (const webhook_config& tool : all.tools.webhooks) {
         tools.insert(tool.definition.name);
     }
+    const auto refuse = [&root](const agent_config& agent, std::string_view what) {
+        std::string text = "agents[";
+        root.problem("agents", text.append(agent.id).append("].agents: ").append(what));
+    };
     for (const agent_config& agent : all.agents) {
-        const std::string place = "agents[" + agent.id + "].agents: ";
         std::set<std::string> seen;
         for (const std::string& name : agent.agents) {
             if (!ids.contains(name)) {
-                root.problem("agents", place + "there is no agent \"" + name + "\"");
+                refuse(agent, "there is no agent \"" + name + "\"");
             } else if (!seen.insert(name).second) {
-                root.problem("agents", place + "\"" + name + "\" is named twice");
+                refuse(agent, "\"" + name + "\" is named twice");
             } else if (tools.contains(name)) {
-                root.problem("agents", place + "\"" + name + "\" is also the name of a tool");
+                refuse(agent, "\"" + name + "\" is also the name of a tool");
             }
         }
         if (calls_too_deep(all, agent.id)) {
-            root.problem(
-                "agents", place + "agents may call each other no deeper than " +
-                              std::to_string(runner::subagent_depth_max) +
-                              " levels, and not in a circle"
+            refuse(
+                agent, "agents may call each other no deeper than " +
+                           std::to_string(runner::subagent_depth_max) +
+                           " levels, and not in a circle"
             );
         }
     }

@@ -291,8 +291,8 @@ TEST_P(StoreContract, KeepsAnApprovalFromItsQuestionToTheResult) {
     begin(thread_1, "run_1", first);
     for (const call_status status :
          {call_status::asked, call_status::approved, call_status::executing,
-          call_status::indeterminate, call_status::cancelled, call_status::denied,
-          call_status::suspended}) {
+          call_status::indeterminate, call_status::suspended, call_status::cancelled,
+          call_status::denied}) {
         const std::uint64_t before = load(thread_1).version;
         changes next;
         next.calls.push_back({"a", "f", "run_2", call_owner::server, status, 0});
