@@ -278,4 +278,5 @@ void conversation::continue_from(const session::changes& change) {
         note_call(call, made_here ? &change.messages[call.made_in - first_new].message : nullptr);
     }
 }
+
 } // namespace agui::runner

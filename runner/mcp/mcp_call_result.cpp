@@ -71,7 +71,7 @@ std::string text_of_block(const json::value& value) {
         return shown(&value);
     }
     // A kind of a later revision, or none: the model should know that there was some content.
-    const std::string unknown = note("content of an unknown type", {});
+    std::string unknown = note("content of an unknown type", {});
     if (!session::check_protocol_object(*block)) {
         return unknown;
     }
