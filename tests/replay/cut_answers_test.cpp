@@ -193,6 +193,7 @@ protected:
         model_ = config.models.at(0);
         config.agents.resize(1);
         config.agents[0].models = {model_.name};
+        config.agents[0].agents.clear(); // Their answers are played like its own.
         config.session.store = gateway::session_config::store_kind::memory;
         config.session.history.mode = session::history_mode::server;
         config.session.history.on_abandoned = session::on_abandoned::answer;
