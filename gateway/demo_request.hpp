@@ -31,7 +31,7 @@ struct demo_request {
 /// The text of a message.
 [[nodiscard]] std::string text_of(const boost::json::object& message);
 
-/// What the user wrote, without the state document that the gateway put in front of it.
+/// The user's own words, without the state document that the gateway put in front of them.
 [[nodiscard]] std::string words_of(const boost::json::object& message);
 
 } // namespace agui::gateway

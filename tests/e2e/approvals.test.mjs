@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Agent, clients, outline, post, postRun, runInput, user } from './support/client.mjs';
-import { Gateway, stopAll } from './support/gateway.mjs';
+import { Gateway, stopAll, withoutFailpoints } from './support/gateway.mjs';
 import { ModelServer } from './support/model.mjs';
 import { finishRecordings, parseStream, recordAs } from './support/streams.mjs';
 import { WeatherService } from './support/weather.mjs';
@@ -157,24 +157,11 @@ describe('approvals', () => {
         { name: 'run.finish_stored', executed: 1 },
     ];
     for (const { name, executed } of places) {
-        it(`are executed once at most if the process is killed at ${name}`, async (test) => {
+        it(`are executed once at most if the process is killed at ${name}`, { skip: withoutFailpoints() }, async () => {
             model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, ...Array(4).fill({ content: 'Clear.' })]);
             const { interrupt } = await ask();
             const resume = [approves(interrupt)];
-            await gateway.end('SIGTERM');
-            gateway.env = { AGUI_FAILPOINT: `${name}=kill` };
-            await gateway.launch();
-            await post(gateway.url, runInput({ threadId, messages: [], resume }))
-                .then((response) => response.text()).catch(() => '');
-            gateway.env = {};
-            if (!gateway.log.includes(name)) {
-                await gateway.end('SIGTERM');
-                await gateway.launch();
-                test.skip('this build has no failpoints');
-                return;
-            }
-            assert.equal((await gateway.ended).signal, 'SIGKILL');
-            await gateway.launch();
+            await gateway.killAt(name, () => post(gateway.url, runInput({ threadId, messages: [], resume })));
 
             const before = weather.calls.length;
             const { interrupts } = await route('pending');

@@ -67,8 +67,8 @@ function asDecoded(events) {
     return JSON.parse(JSON.stringify(events, (name, value) => (name === 'encryptedValueType' ? undefined : value)));
 }
 
-/// What a client complains about, but for what is no fault of the stream: a request in a form that it would not send
-/// itself, and the newer version of the stream.
+/// The complaints of a client that are faults of the stream: not those about a request in a form that it would not send
+/// itself, or about the newer version of the stream.
 function faultsOf(complaints, projection) {
     return complaints.filter((text) => !text.includes('from the outgoing input') &&
         !(projection === '1.1' && /speaks protocol 1\.1; this client speaks 1\.0|encryptedValueType/.test(text)));
@@ -182,7 +182,7 @@ describe('random runs', () => {
     });
 });
 
-/// What the end-to-end tests recorded before; run.sh says where.
+/// The folder with the streams of earlier end-to-end tests, given by run.sh.
 const recorded = process.env.AGUI_RECORDED_STREAMS;
 
 describe('recorded end-to-end runs', { skip: !recorded && 'AGUI_RECORDED_STREAMS is not set' }, () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Agent, answer, background, cancel, clients, eventsOf, outline, post, postRun, runInput, user } from './support/client.mjs';
-import { Gateway, stopAll } from './support/gateway.mjs';
+import { Gateway, stopAll, withoutFailpoints } from './support/gateway.mjs';
 import { gate, ModelServer } from './support/model.mjs';
 import { finishRecordings, recordAs } from './support/streams.mjs';
 import { WeatherService } from './support/weather.mjs';
@@ -242,25 +242,10 @@ describe('subagents', () => {
         { name: 'run.finish_stored', when: 'has stored its end', goesOn: true },
     ];
     for (const { name, when, goesOn } of places) {
-        it(`wait for the page, or have failed, after a process that is killed when a run ${when}`, async (test) => {
+        it(`wait for the page, or have failed, after a process that is killed when a run ${when}`, { skip: withoutFailpoints() }, async () => {
             model.script(key, [{ toolCalls: [delegates('call_1')] }, { content: 'Now.' }]);
             model.script(task(), [{ toolCalls: [paints('call_2')] }, ...(goesOn ? [{ content: 'Painted.' }] : [])]);
-            await gateway.end('SIGTERM');
-            gateway.env = { AGUI_FAILPOINT: `${name}=kill` };
-            await gateway.launch();
-            await post(gateway.url, first({ tools: [background] }))
-                .then((response) => response.text()).catch(() => '');
-            gateway.env = {};
-            const isKilled = gateway.log.includes(name);
-            if (!isKilled) await gateway.end('SIGTERM');
-            else assert.equal((await gateway.ended).signal, 'SIGKILL');
-            await gateway.launch();
-            if (!isKilled) {
-                test.skip('this build has no failpoints');
-                model.scripts.delete(key);
-                model.scripts.delete(task());
-                return;
-            }
+            await gateway.killAt(name, () => post(gateway.url, first({ tools: [background] })));
 
             const waits = (await route('pending')).toolCalls.map((call) => call.toolCallId);
             assert.deepEqual(waits, goesOn ? ['call_2'] : []);
@@ -275,26 +260,12 @@ describe('subagents', () => {
 
     // `again`: the approval is asked for again, because the tool was certainly not started.
     for (const { name, again } of [{ name: 'loop.begun', again: true }, { name: 'loop.executing', again: false }]) {
-        it(`have an approved call executed once at most if the process is killed at ${name}`, async (test) => {
+        it(`have an approved call executed once at most if the process is killed at ${name}`, { skip: withoutFailpoints() }, async () => {
             model.script(key, [{ toolCalls: [delegates('call_1', 'careful')] }, { content: 'Now.' }]);
             model.script(task(), [{ toolCalls: [looks('call_2')] }, ...(again ? [{ content: 'Clear.' }] : [])]);
             const [interrupt] = (await postRun(gateway, first())).expectFinished().last.outcome.interrupts;
             const resume = [{ interruptId: interrupt.id, status: 'resolved', payload: { approved: true } }];
-            await gateway.end('SIGTERM');
-            gateway.env = { AGUI_FAILPOINT: `${name}=kill` };
-            await gateway.launch();
-            await post(gateway.url, later({ resume })).then((response) => response.text()).catch(() => '');
-            gateway.env = {};
-            const isKilled = gateway.log.includes(name);
-            if (!isKilled) await gateway.end('SIGTERM');
-            else assert.equal((await gateway.ended).signal, 'SIGKILL');
-            await gateway.launch();
-            if (!isKilled) {
-                test.skip('this build has no failpoints');
-                model.scripts.delete(key);
-                model.scripts.delete(task());
-                return;
-            }
+            await gateway.killAt(name, () => post(gateway.url, later({ resume })));
 
             assert.deepEqual((await route('pending')).interrupts, again ? [interrupt] : []);
             const next = again ? later({ resume }) : later({ messages: [user('And now?')] });

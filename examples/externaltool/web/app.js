@@ -25,7 +25,7 @@ const MAX_HANDOFFS = 8; // A model that never stops calling must not keep the pa
 const SYNC_MILLISECONDS = 1_000; // Between two looks for what another page has changed.
 
 let thread;
-let turn = null; // What the page is busy with: { runId, stopped, leave: AbortController }.
+let turn = null; // The run that the page reads, if any: { runId, stopped, leave: AbortController }.
 let seen = ''; // The thread as the gateway described it when it was last read.
 
 const view = makeView({ answer, execute: () => submit({ messages: executeCalls() }), resend });

@@ -1,4 +1,4 @@
-// What the page knows of a conversation: each event changes it, and the view shows it. Nothing here touches the page.
+// The page's copy of a conversation: each event changes it, and the view shows it. Nothing here touches the page.
 
 import { applyPatch } from './json_patch.js';
 

@@ -1,5 +1,5 @@
-// What the gateway reads of a RunAgentInput that is not as the protocol has it: the documented leniencies
-// (translator/input/run_input.hpp). What is left must be valid.
+// The forms of a RunAgentInput that the gateway reads although the protocol has others: the documented leniencies
+// (translator/input/run_input.hpp). A request that is put into the protocol's forms must be valid.
 
 const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
 const snakeCase = (name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -11,6 +11,11 @@ import { fileURLToPath } from 'node:url';
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 export const binFolder = path.resolve(repository, process.env.AGUI_BIN_DIR ?? 'build/release/bin');
 
+/// The reason to skip a test that needs failpoints; false if the build has them.
+export function withoutFailpoints() {
+    return !fs.readFileSync(path.join(binFolder, 'agui-gateway')).includes('AGUI_FAILPOINT') && 'this build has no failpoints';
+}
+
 function isTable(value) {
     return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
@@ -104,6 +109,19 @@ export class Gateway {
     async end(signal) {
         this.process.kill(signal);
         return this.ended;
+    }
+
+    /// Starts the process again, sends a request by `send`, during which the failpoint kills the process, and starts it
+    /// once more.
+    async killAt(failpoint, send) {
+        await this.end('SIGTERM');
+        this.env = { AGUI_FAILPOINT: `${failpoint}=kill` };
+        await this.launch();
+        await send().then((response) => response.text()).catch(() => '');
+        this.env = {};
+        assert.ok(this.log.includes(failpoint), `nothing has come to ${failpoint}`);
+        assert.equal((await this.ended).signal, 'SIGKILL');
+        await this.launch();
     }
 
     /// Ends the process in the regular way and removes its folder. Fails if it did not exit with 0.

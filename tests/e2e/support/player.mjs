@@ -34,7 +34,7 @@ export class Player {
         return complaintsOf(() => this.agent.runAgent({ runId, tools, context, forwardedProps, resume }));
     }
 
-    /// What the client holds, as a copy.
+    /// A copy of the client's messages and state.
     get held() {
         return structuredClone({ messages: this.agent.messages, state: this.agent.state });
     }

@@ -49,12 +49,12 @@ function problemOf(schema, value) {
     return success ? undefined : error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
 }
 
-/// What is wrong with an event in the form of `version`; undefined if nothing is.
+/// The problem of an event in the form of `version`; undefined if it has none.
 export function eventProblem(event, version) {
     return problemOf(eventSchemas[version], event);
 }
 
-/// What is wrong with a RunAgentInput of 1.1; undefined if nothing is.
+/// The problem of a RunAgentInput of 1.1; undefined if it has none.
 export function inputProblem(input) {
     return problemOf(inputSchema, input);
 }
