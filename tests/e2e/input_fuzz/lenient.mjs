@@ -26,7 +26,9 @@ function part(value) {
     if (isObject(source) && typeof source.type === 'string' && !['data', 'url', 'file'].includes(source.type)) return undefined;
     const kept = { type: value.type, ...(id !== undefined && { id }), ...(metadata !== undefined && { metadata }) };
     if (value.type === 'text') return { ...kept, text };
-    return { ...kept, source: isObject(source) ? { type: source.type, ...members(source, ['value', 'mimeType', 'provider']) } : source };
+    if (!isObject(source)) return { ...kept, source };
+    const names = ['value', 'mimeType', ...(source.type === 'file' ? ['provider'] : [])];
+    return { ...kept, source: { type: source.type, ...members(source, names) } };
 }
 
 function call(value) {
