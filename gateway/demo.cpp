@@ -191,7 +191,9 @@ std::optional<runner::scripted_answer> answer_to(const runner::transport_request
 runner::script demo_script() { return answer_to; }
 
 std::string demo_config(const std::string& folder) {
-    return "[session]\n"
+    return "[server]\n"
+           "copilotkit_path = \"/copilotkit\"\n"
+           "[session]\n"
            "store = \"sqlite:" +
            folder +
            "/demo.db\"\n"

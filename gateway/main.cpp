@@ -140,7 +140,7 @@ int run(command_line arguments) {
         std::cout << gateway::print_config(*loaded);
     }
     if (arguments.check_config || arguments.print_config) {
-        for (const std::string& line : gateway::weak_secrets(*loaded)) {
+        for (const std::string& line : gateway::warnings_of(*loaded)) {
             std::cerr << "warning: " << line << '\n';
         }
         return 0;

@@ -122,7 +122,7 @@ server::impl::impl(config what, server_options given)
         threads.front()->context.get_executor(), make_mcp_servers(settings.tools, log, heavy),
         options.tools, log
     );
-    warn_of_weak_secrets();
+    warn_of_settings();
 }
 
 // Starts a job beside the connections. It must end by itself during a stop; an exception is a bug.

@@ -65,7 +65,7 @@ struct server::impl {
     boost::asio::awaitable<void> look_for_lost_runs();
     boost::asio::awaitable<void> report_wrong_tokens();
     void watch_signals();
-    void warn_of_weak_secrets();
+    void warn_of_settings();
     using provider_list =
         std::vector<std::pair<std::string, std::unique_ptr<runner::model_provider>>>;
     [[nodiscard]] provider_list providers_with_new_keys(const config& next);

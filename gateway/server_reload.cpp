@@ -9,9 +9,9 @@
 
 namespace agui::gateway {
 
-void server::impl::warn_of_weak_secrets() {
-    for (const std::string& line : weak_secrets(settings)) {
-        log.log(log_level::warning, "a secret is weak or readable by others", {{"problem", line}});
+void server::impl::warn_of_settings() {
+    for (const std::string& line : warnings_of(settings)) {
+        log.log(log_level::warning, "the configuration has a weak point", {{"problem", line}});
     }
 }
 
@@ -56,7 +56,7 @@ config_result<void> server::impl::reload(const config& fresh) {
     settings.session.store_password = std::move(next->session.store_password);
     settings.auth = std::move(next->auth);
     log.log(log_level::info, "reloaded [auth] and the secrets; other settings need a restart");
-    warn_of_weak_secrets();
+    warn_of_settings();
     return {};
 }
 

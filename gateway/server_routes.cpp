@@ -1,6 +1,7 @@
 #include "gateway/server_impl.hpp"
 
 #include "gateway/capabilities.hpp"
+#include "gateway/copilotkit/copilotkit_routes.hpp"
 #include "gateway/http/static_files.hpp"
 #include "gateway/peers/peer_routes.hpp"
 #include "gateway/routes/agui_route.hpp"
@@ -16,6 +17,7 @@
 #include "gateway/routes/thread_routes.hpp"
 #include "session/base/clock.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -27,6 +29,36 @@ namespace {
 /// Two ids and room to spare. Small enough to use the memory reserve, so that a stop can always be
 /// read.
 constexpr std::size_t max_cancel_bytes = 16U << 10U;
+
+own_thread_routes own_routes(const std::vector<route>& threads) {
+    const auto handler = [&threads](std::string_view method, std::string_view pattern) {
+        return std::ranges::find_if(
+                   threads, [&](const route& each
+                            ) { return each.method == method && each.pattern == pattern; }
+        )->handler;
+    };
+    return {
+        handler("PATCH", "/agui/threads/{threadId}"), handler("DELETE", "/agui/threads/{threadId}"),
+        handler("GET", "/agui/threads/{threadId}/messages"),
+        handler("GET", "/agui/threads/{threadId}/state")
+    };
+}
+
+boost::json::object copilotkit_agents(
+    const std::vector<agent_config>& agents,
+    const std::map<std::string, boost::json::object, std::less<>>& capabilities
+) {
+    boost::json::object all;
+    for (const agent_config& agent : agents) {
+        all[agent.id] = {
+            {"name", agent.id},
+            {"className", "agui-gateway"},
+            {"description", agent.description},
+            {"capabilities", capabilities.at(agent.id)}
+        };
+    }
+    return all;
+}
 
 } // namespace
 
@@ -105,9 +137,26 @@ std::vector<route> server::impl::make_routes() {
         *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
     table.push_back(make_state_route(runs, parser));
-    for (route& one : make_thread_routes(
-             *store, system_clock(), depth, heavy, settings.session.history.approval_life
-         )) {
+    std::vector<route> threads = make_thread_routes(
+        *store, system_clock(), depth, heavy, settings.session.history.approval_life
+    );
+    if (const std::string& base = settings.server.copilotkit_path; !base.empty()) {
+        copilotkit_parts parts{
+            runs,
+            *store,
+            heavy,
+            depth,
+            run,
+            make_suggestions_route(runs, parser, passed_headers(settings.tools)),
+            make_following_route(runs, parser),
+            own_routes(threads),
+            copilotkit_agents(settings.agents, capabilities)
+        };
+        for (route& one : make_copilotkit_routes(base, std::move(parts))) {
+            table.push_back(std::move(one));
+        }
+    }
+    for (route& one : threads) {
         one.large_reply = one.method == "GET" &&
                           (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||
                            one.pattern.ends_with("/state"));

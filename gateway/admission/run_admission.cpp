@@ -233,6 +233,9 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         };
     }
     warn_of_ignored_parts(core->services.log, core->told, what.input, *agent);
+    if (what.input.is_for_suggestions) {
+        what.on_disconnect = disconnect_policy{.what = disconnect_policy::kind::cancel};
+    }
     accepted_run accepted;
     accepted.to_begin = std::make_unique<accepted_run::admitted>();
     accepted_run::admitted& request = *accepted.to_begin;
@@ -275,7 +278,9 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         }
         co_return accepted_run{std::move(*log), first.record.run_id, nullptr};
     }
-    auto admitted = core->registry.admit();
+    auto admitted = core->registry.admit(
+        input.is_for_suggestions ? run_registry::importance::minor : run_registry::importance::usual
+    );
     if (!admitted) {
         co_return admitted.error();
     }

@@ -25,6 +25,15 @@ namespace agui::gateway {
 
 namespace {
 
+// One model call, without tools of the server.
+void use_only_tools_of_request(runner::agent_settings& agent) {
+    agent.tool_patterns.assign(1, std::string()); // No tool has this name.
+    agent.own_tools = nullptr;
+    agent.agents.clear();
+    agent.executors = nullptr;
+    agent.max_rounds = 1;
+}
+
 runner::tool_definition tool_from_json(const boost::json::value& json) {
     runner::tool_definition tool;
     const boost::json::object& object = json.as_object();
@@ -235,6 +244,9 @@ result<std::vector<runner::tool_definition>> external_tools(
             given.push_back(tool_from_json(offered));
         }
     }
+    if (input.is_for_suggestions) {
+        return given;
+    }
     std::vector<runner::tool_definition> offered;
     std::set<std::string, std::less<>> names;
     for (const external_tool& configured : settings.external_tools) {
@@ -361,7 +373,8 @@ chosen_agent agent_of(
         if (asked.max_output_tokens && may_set("max_output_tokens")) {
             parameters.max_output_tokens = asked.max_output_tokens;
         }
-        if (asked.tool_choice && may_set("tool_choice")) {
+        // The demanded tool is the only one that a request for suggestions has.
+        if (asked.tool_choice && (input.is_for_suggestions || may_set("tool_choice"))) {
             parameters.tool_choice = runner::tool_choice_from_string(*asked.tool_choice);
         }
         if (asked.reasoning_effort && may_set("reasoning_effort")) {
@@ -385,6 +398,9 @@ chosen_agent agent_of(
         set(other.parameters);
     }
     set_prompt(chosen.settings, agent, thread);
+    if (input.is_for_suggestions) {
+        use_only_tools_of_request(chosen.settings);
+    }
     return chosen;
 }
 

@@ -49,7 +49,8 @@ struct server_config {
     std::string public_url;
     /// The URL at which other gateways reach base_path. If empty, effective_peer_url() decides.
     std::string peer_url;
-    std::string peer_ca_file; ///< More trusted certificates (PEM); may be empty.
+    std::string peer_ca_file;    ///< More trusted certificates (PEM); may be empty.
+    std::string copilotkit_path; ///< Path of CopilotKit's routes below base_path; empty for none.
     std::string static_dir;
     bool spa = false; ///< See static_settings::spa.
     /// The Content-Security-Policy of the files of static_dir: the default if nullopt, none if
@@ -314,6 +315,10 @@ struct config_sources {
 /// Warnings, one line each, about secrets that others may guess or read: `auth.token_env: …`.
 /// Checks file permissions too. No line holds a secret.
 [[nodiscard]] std::vector<std::string> weak_secrets(const config& what);
+
+/// What works, but probably not as it is meant, each in one line: weak_secrets(), and CopilotKit's
+/// routes without an agent `default`, which its pages use unless they are told another one.
+[[nodiscard]] std::vector<std::string> warnings_of(const config& what);
 
 /// The configuration as TOML, with every default; secrets and header values are masked.
 [[nodiscard]] std::string print_config(const config& what);

@@ -126,4 +126,15 @@ std::vector<std::string> weak_secrets(const config& what) {
     return found;
 }
 
+std::vector<std::string> warnings_of(const config& what) {
+    std::vector<std::string> lines = weak_secrets(what);
+    const bool has_default =
+        std::ranges::find(what.agents, "default", &agent_config::id) != what.agents.end();
+    if (!what.server.copilotkit_path.empty() && !has_default) {
+        lines.emplace_back("server.copilotkit_path: CopilotKit's pages use the agent \"default\" "
+                           "unless they are told another one, and there is none");
+    }
+    return lines;
+}
+
 } // namespace agui::gateway

@@ -6,8 +6,10 @@
 #include "gateway/http/static_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <stdexcept>
+#include <string_view>
 
 namespace agui::gateway {
 namespace {
@@ -69,6 +71,18 @@ void describe_static_files(config_table& table, server_config& server) {
     }
 }
 
+bool is_base_path(std::string_view path) {
+    return path.empty() || (path.front() == '/' && !path.ends_with('/') && is_word(path, "/-._~"));
+}
+
+/// True for a path of the gateway's other routes, or one below.
+bool is_own_path(std::string_view path) {
+    constexpr std::array<std::string_view, 6> own{"/agui",   "/chat",    "/healthz",
+                                                  "/readyz", "/version", "/peer"};
+    const std::string_view first = path.substr(0, path.find('/', path.empty() ? 0 : 1));
+    return std::ranges::find(own, first) != own.end();
+}
+
 } // namespace
 
 void describe_server(config_table& table, server_config& server) {
@@ -80,10 +94,16 @@ void describe_server(config_table& table, server_config& server) {
         }
     }
     table.number("threads", server.threads, 0, 256);
-    if (table.value("base_path", server.base_path) && !server.base_path.empty() &&
-        (server.base_path.front() != '/' || server.base_path.ends_with('/') ||
-         !is_word(server.base_path, "/-._~"))) {
+    if (table.value("base_path", server.base_path) && !is_base_path(server.base_path)) {
         table.problem("base_path", "must be empty or a path like \"/chat\", without a final '/'");
+    }
+    if (table.value("copilotkit_path", server.copilotkit_path) &&
+        (!is_base_path(server.copilotkit_path) || is_own_path(server.copilotkit_path))) {
+        table.problem(
+            "copilotkit_path",
+            "must be empty or a path like \"/copilotkit\", without a final '/', and none of the "
+            "gateway's own"
+        );
     }
     if (table.value("public_url", server.public_url) && !server.public_url.empty() &&
         !is_http_url(server.public_url)) {

@@ -14,7 +14,7 @@ namespace agui::gateway {
 /// literal or `{name}`; `/*` at its end matches any rest. A trailing slash in a path is ignored.
 struct route {
     std::string_view method;
-    std::string_view pattern;
+    std::string pattern;
     http_handler handler;
     bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.

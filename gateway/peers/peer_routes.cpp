@@ -140,13 +140,13 @@ std::vector<route> make_peer_routes(peer_services services) {
     std::vector<route> table;
     table.push_back(
         {.method = "GET",
-         .pattern = peer_ping_path,
+         .pattern = std::string(peer_ping_path),
          .handler = [here](http_request& request) { return ping(here, request); },
          .peer = true}
     );
     table.push_back(
         {.method = "POST",
-         .pattern = peer_pass_path,
+         .pattern = std::string(peer_pass_path),
          .handler = [here](http_request& request) { return pass(here, request); },
          .peer = true,
          .more_body_bytes = passed_head_bytes_max}
@@ -154,7 +154,7 @@ std::vector<route> make_peer_routes(peer_services services) {
     const auto add = [&](std::string_view path, peer_handler handler) {
         table.push_back(
             {.method = "POST",
-             .pattern = path,
+             .pattern = std::string(path),
              .handler = [here,
                          handler](http_request& request) { return answer(handler, here, request); },
              .peer = true,

@@ -17,21 +17,32 @@ namespace asio = boost::asio;
 
 namespace {
 
-using header_names = std::shared_ptr<const std::vector<std::string>>;
+struct run_route {
+    run_service& runs;
+    input_parser& parser;
+    std::vector<std::string> passed_headers;
+    bool is_for_suggestions;
+};
 
 asio::awaitable<result<read_request>> read_run(
-    run_service& runs, input_parser& parser, const header_names& passed_headers,
-    http_request& request, translator::projection& projection, std::string body
+    const run_route& route, http_request& request, translator::projection& projection,
+    std::string body
 ) {
     const std::size_t body_bytes = body.size();
-    auto input = co_await parser.read(
-        std::move(body), std::move(request.memory), body_afterwards(runs, request)
+    auto input = co_await route.parser.read(
+        std::move(body), std::move(request.memory), body_afterwards(route.runs, request)
     );
     if (!input) {
         co_return input.error();
     }
+    if (route.is_for_suggestions && !input->input.is_for_suggestions) {
+        co_return failure{
+            errc::invalid_input, "must hold copilotkitSuggest alone, which toolChoice demands",
+            "tools"
+        };
+    }
     check_failpoint("agui.input_read");
-    auto what = read_run_headers(request, *passed_headers);
+    auto what = read_run_headers(request, route.passed_headers);
     if (!what) {
         co_return what.error();
     }
@@ -42,13 +53,12 @@ asio::awaitable<result<read_request>> read_run(
     co_return read;
 }
 
-asio::awaitable<handler_reply> start_run(
-    run_service& runs, input_parser& parser, header_names passed_headers, http_request& request
-) {
+asio::awaitable<handler_reply>
+start_run(std::shared_ptr<const run_route> route, http_request& request) {
     run_stream_request stream;
     stream.form = &accepted_form(request);
-    auto begun = co_await begin_anywhere(runs, request, [&](std::string body) {
-        return read_run(runs, parser, passed_headers, request, stream.projection, std::move(body));
+    auto begun = co_await begin_anywhere(route->runs, request, [&](std::string body) {
+        return read_run(*route, request, stream.projection, std::move(body));
     });
     if (const auto* refused = std::get_if<failure>(&begun)) {
         co_return to_reply(*refused);
@@ -62,15 +72,23 @@ asio::awaitable<handler_reply> start_run(
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 
+http_handler make_route(run_route route) {
+    return [made = std::make_shared<const run_route>(std::move(route))](http_request& request) {
+        return start_run(made, request);
+    };
+}
+
 } // namespace
 
 http_handler
 make_agui_route(run_service& runs, input_parser& parser, std::vector<std::string> passed_headers) {
-    return [&runs, &parser,
-            headers = std::make_shared<const std::vector<std::string>>(std::move(passed_headers)
-            )](http_request& request) {
-        return start_run(runs, parser, headers, request);
-    };
+    return make_route({runs, parser, std::move(passed_headers), false});
+}
+
+http_handler make_suggestions_route(
+    run_service& runs, input_parser& parser, std::vector<std::string> passed_headers
+) {
+    return make_route({runs, parser, std::move(passed_headers), true});
 }
 
 } // namespace agui::gateway

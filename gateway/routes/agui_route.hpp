@@ -21,4 +21,10 @@ namespace agui::gateway {
     run_service& runs, input_parser& parser, std::vector<std::string> passed_headers = {}
 );
 
+/// The same for requests for suggestions (run_input::is_for_suggestions) alone; all others are
+/// errc::invalid_input.
+[[nodiscard]] http_handler make_suggestions_route(
+    run_service& runs, input_parser& parser, std::vector<std::string> passed_headers = {}
+);
+
 } // namespace agui::gateway

@@ -13,11 +13,12 @@ namespace asio = boost::asio;
 namespace {
 
 asio::awaitable<handler_reply>
-show_history(run_service& runs, input_parser& parser, http_request& request) {
-    const auto input = co_await parser.read(std::move(request.body), std::move(request.memory));
+show_history(run_service& runs, input_parser& parser, bool follow, http_request& request) {
+    auto input = co_await parser.read(std::move(request.body), std::move(request.memory));
     if (!input) {
         co_return to_reply(input.error());
     }
+    input->input.forwarded.follow = follow || input->input.forwarded.follow;
     auto recorded = co_await runs.history(request.principal, input->input);
     if (!recorded) {
         co_return to_reply(recorded.error());
@@ -35,7 +36,13 @@ show_history(run_service& runs, input_parser& parser, http_request& request) {
 
 http_handler make_history_route(run_service& runs, input_parser& parser) {
     return [&runs, &parser](http_request& request) {
-        return show_history(runs, parser, request);
+        return show_history(runs, parser, false, request);
+    };
+}
+
+http_handler make_following_route(run_service& runs, input_parser& parser) {
+    return [&runs, &parser](http_request& request) {
+        return show_history(runs, parser, true, request);
     };
 }
 

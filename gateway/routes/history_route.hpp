@@ -12,4 +12,7 @@ namespace agui::gateway {
 /// `runs` and `parser` must outlive the handler.
 [[nodiscard]] http_handler make_history_route(run_service& runs, input_parser& parser);
 
+/// The same, always with the active run.
+[[nodiscard]] http_handler make_following_route(run_service& runs, input_parser& parser);
+
 } // namespace agui::gateway

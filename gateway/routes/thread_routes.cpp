@@ -447,8 +447,8 @@ std::vector<route> make_thread_routes(
             return what(store, request);
         };
     };
-    const auto get = [&](std::string_view pattern, handler what) {
-        return route{.method = "GET", .pattern = pattern, .handler = on_store(what)};
+    const auto get = [&](std::string pattern, handler what) {
+        return route{.method = "GET", .pattern = std::move(pattern), .handler = on_store(what)};
     };
     return {
         get("/agui/threads", list_threads),

@@ -290,12 +290,14 @@ run_registry::watch::~watch() {
     }));
 }
 
-result<std::unique_ptr<run_registry::admission>> run_registry::admit() {
+result<std::unique_ptr<run_registry::admission>> run_registry::admit(importance of) {
     const std::lock_guard lock(mutex_);
     if (draining_) {
         return failure{errc::draining, "the server is shutting down", {}, {}};
     }
-    if (runs_.size() + admissions_ >= limits_.max_runs) {
+    const std::size_t most =
+        of == importance::minor ? (limits_.max_runs + 1) / 2 : limits_.max_runs;
+    if (runs_.size() + admissions_ >= most) {
         return failure{errc::overloaded, "too many runs are active", {}, {}};
     }
     ++admissions_;

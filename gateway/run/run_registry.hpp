@@ -98,8 +98,10 @@ public:
 
     /// Counts a request among the runs while it exists.
     class admission;
+    /// Minor runs are admitted only while less than half of `max_runs` is in use.
+    enum class importance { usual, minor };
     /// Fails with errc::draining or errc::overloaded.
-    [[nodiscard]] result<std::unique_ptr<admission>> admit();
+    [[nodiscard]] result<std::unique_ptr<admission>> admit(importance of = importance::usual);
 
     /// Holds a key of a conversation (a runId or an idempotency key, among others) while it exists.
     class key_lock;

@@ -126,7 +126,7 @@ TEST_F(Reload, WarnsOfWeakSecretsAtTheStartAndAfterwards) {
     const auto warnings = [this] {
         return std::ranges::count_if(log.lines(), [](const std::string& line) {
             return line.starts_with(
-                "warning a secret is weak or readable by others problem=\"auth.token"
+                "warning the configuration has a weak point problem=\"auth.token"
             );
         });
     };

@@ -169,6 +169,12 @@ result<void> read_lists(const object& body, const input_limits& limits, run_inpu
     return {};
 }
 
+bool asks_for_suggestions(const run_input& input) {
+    constexpr std::string_view tool = "copilotkitSuggest";
+    return input.tools && input.tools->size() == 1 && input.tools->front().name == tool &&
+           input.forwarded.tool_choice == tool;
+}
+
 } // namespace
 
 result<json_text>
@@ -231,6 +237,8 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
     if (const value* bag = find_member(*fields, "forwardedProps")) {
         out.forwarded = read_forwarded(*bag, limits, out.notes);
     }
+    out.is_for_suggestions = asks_for_suggestions(out);
+    out.forwarded.ephemeral = out.forwarded.ephemeral || out.is_for_suggestions;
     out.unknown_members = std::move(read->skipped);
     out.canonical = std::move(read->canonical);
     return out;

@@ -87,6 +87,9 @@ struct run_input {
     bool has_context = false; ///< The request has `context`, even if it is `[]`.
     forwarded_settings forwarded;
     std::vector<resume_entry> resume;
+    /// A page of CopilotKit asks what the user might say next: its only tool is
+    /// `copilotkitSuggest`, which toolChoice demands. Such a request is ephemeral.
+    bool is_for_suggestions = false;
     /// The request as JSON with sorted keys, without its runId, and in forwardedProps without
     /// `apiKey`, `baseUrl`, `headers` and the like (is_secret_name): equal requests give equal text
     /// (P6).

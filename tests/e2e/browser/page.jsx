@@ -1,10 +1,13 @@
 // CopilotKit's chat straight against the gateway: an HttpAgent, tools of the page, nothing between.
-// The query says where: ?url=…/agui&thread=ID. With &history the agent loads the conversation, as CopilotKit asks its
+// The query says where: ?url=…/agui&thread=ID. With &runtime=auto, rest or single it is CopilotKit's own agent, by the
+// gateway's routes for it (url=…/copilotkit). With &history the agent loads the conversation, as CopilotKit asks its
 // agent to when a chat with a given thread is opened; a plain HttpAgent cannot. Beside the chat: the interrupts of the
 // server's tools, and the shared state.
 
 import { HttpAgent, runHttpRequest, transformHttpEventStream } from '@ag-ui/client';
-import { CopilotChat, CopilotKitProvider, useAgent, useFrontendTool, useHumanInTheLoop, useInterrupt } from '@copilotkit/react-core/v2';
+import {
+    CopilotChat, CopilotKitProvider, useAgent, useConfigureSuggestions, useFrontendTool, useHumanInTheLoop, useInterrupt, useThreads,
+} from '@copilotkit/react-core/v2';
 import React from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
@@ -27,7 +30,7 @@ class HistoryAgent extends HttpAgent {
 }
 
 const Agent = query.has('history') ? HistoryAgent : HttpAgent;
-const agents = { default: new Agent({ url, threadId }) };
+const agents = query.has('runtime') ? {} : { default: new Agent({ url, threadId }) };
 window.executed = [];
 
 function Tools() {
@@ -83,9 +86,29 @@ function SharedState() {
     );
 }
 
+function Suggestions() {
+    useConfigureSuggestions({ instructions: 'Suggest what the user could say next.', available: 'always', maxSuggestions: 1 });
+    return null;
+}
+
+function Threads() {
+    const { threads, error, renameThread, archiveThread, unarchiveThread, deleteThread, refetchThreads, fetchMoreThreads } =
+        useThreads({ agentId: 'default', includeArchived: query.has('archived'), limit: 2 });
+    window.threads = { renameThread, archiveThread, unarchiveThread, deleteThread, refetchThreads, fetchMoreThreads };
+    const shown = threads.map((each) => `${each.name}${each.archived ? ' (archived)' : ''}`);
+    return <ul data-testid="threads">{error ? <li>{String(error)}</li> : shown.map((each, at) => <li key={threads[at].id}>{each}</li>)}</ul>;
+}
+
+const runtime = query.get('runtime');
+const source = runtime
+    ? { runtimeUrl: url, ...(runtime !== 'auto' && { useSingleEndpoint: runtime === 'single' }) }
+    : { selfManagedAgents: agents };
+
 createRoot(document.getElementById('root')).render(
-    <CopilotKitProvider selfManagedAgents={agents}>
+    <CopilotKitProvider {...source}>
         <Tools />
+        {query.has('suggestions') && <Suggestions />}
+        {query.has('threads') && <Threads />}
         <Approvals />
         <SharedState />
         <CopilotChat agentId="default" threadId={threadId} />

@@ -1,0 +1,192 @@
+#include "gateway/copilotkit/copilotkit_single.hpp"
+
+#include "gateway/copilotkit/copilotkit_reply.hpp"
+#include "gateway/http/http_error.hpp"
+#include "translator/input/document_reader.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::array<std::string_view, 2> envelope_members{"method", "params"};
+constexpr std::string_view resource_method = "resource/request";
+
+struct single_route {
+    std::string base;
+    router routes;
+    http_handler info;
+    heavy_work& heavy;
+    std::size_t max_json_depth;
+};
+
+/// A request below the base, as an envelope describes it.
+struct inner_request {
+    std::string method = "POST";
+    std::string path; ///< Percent-encoded, with the query.
+};
+
+/// An id as a percent-encoded segment of a path.
+std::string as_segment(std::string_view id) {
+    return boost::urls::encode(id, boost::urls::unreserved_chars);
+}
+
+http_reply invalid_envelope(std::string_view message) {
+    return copilotkit_error(400, "invalid_request", message);
+}
+
+/// A parameter of the envelope, a text that is not empty; otherwise `missing` names it.
+std::string
+parameter(const json::object& params, std::string_view name, std::string_view& missing) {
+    const json::value* const found = params.if_contains(name);
+    if (found == nullptr || !found->is_string() || found->get_string().empty()) {
+        missing = missing.empty() ? name : missing;
+        return {};
+    }
+    return std::string(found->get_string());
+}
+
+bool leaves_base(std::string_view path) noexcept {
+    const std::string_view steps = path.substr(0, path.find('?'));
+    return !steps.starts_with('/') || steps.starts_with("//") ||
+           steps.find("/../") != std::string_view::npos || steps.ends_with("/..");
+}
+
+bool is_of_threads(std::string_view path) noexcept {
+    constexpr std::string_view threads = "/threads";
+    const std::string_view rest = path.substr(std::min(path.size(), threads.size()));
+    return path.starts_with(threads) &&
+           (rest.empty() || rest.front() == '/' || rest.front() == '?');
+}
+
+/// The request that the method stands for, or a refusal.
+std::variant<inner_request, http_reply>
+read_method(std::string_view method, const json::object& params) {
+    inner_request inner;
+    std::string_view missing;
+    if (method == resource_method) {
+        inner.path = parameter(params, "path", missing);
+        inner.method = parameter(params, "httpMethod", missing);
+        if (missing.empty() && leaves_base(inner.path)) {
+            return invalid_envelope("The path must stay below the base");
+        }
+        if (missing.empty() && !is_of_threads(inner.path)) {
+            return copilotkit_error(404, "Not found");
+        }
+    } else if (method == "agent/stop") {
+        inner.path = "/agent/" + as_segment(parameter(params, "agentId", missing)) + "/stop/" +
+                     as_segment(parameter(params, "threadId", missing));
+    } else if (method == "agent/run" || method == "agent/connect" || method == "agent/suggest") {
+        inner.path = "/agent/" + as_segment(parameter(params, "agentId", missing));
+        inner.path.append(method.substr(method.find('/')));
+    } else {
+        return invalid_envelope("Unsupported method '" + std::string(method) + "'");
+    }
+    if (!missing.empty()) {
+        return invalid_envelope("Missing or invalid parameter '" + std::string(missing) + "'");
+    }
+    return inner;
+}
+
+asio::awaitable<handler_reply> answer_inner(
+    std::shared_ptr<const single_route> single, inner_request inner, http_request& request
+) {
+    const std::size_t end = std::min(inner.path.find('?'), inner.path.size());
+    auto match = single->routes.match(inner.method, single->base + inner.path.substr(0, end));
+    if (auto* const found = std::get_if<router::found>(&match); found && found->target != nullptr) {
+        request.method = inner.method;
+        request.query = inner.path.substr(std::min(end + 1, inner.path.size()));
+        request.path = std::move(found->path);
+        request.path_parameters = std::move(found->path_parameters);
+        request.pattern = found->target->pattern;
+        const std::size_t most = found->target->max_body_bytes;
+        if (most != 0 && request.body.size() > most) {
+            co_return as_copilotkit_error(
+                to_reply(http_errc::body_too_large, "The body is too large.")
+            );
+        }
+        co_return co_await found->target->handler(request);
+    }
+    const auto* const other = std::get_if<router::no_such_method>(&match);
+    if (other == nullptr) {
+        co_return copilotkit_error(404, "Not found");
+    }
+    http_reply reply = copilotkit_error(405, "Method not allowed");
+    reply.headers.emplace_back("Allow", other->methods);
+    co_return reply;
+}
+
+asio::awaitable<handler_reply>
+answer_envelope(std::shared_ptr<const single_route> single, http_request& request) {
+    auto read_envelope = [&] {
+        translator::document_rules rules;
+        rules.max_depth = single->max_json_depth;
+        rules.built = envelope_members;
+        rules.as_text = "body";
+        rules.budget = request.memory.budget();
+        return translator::read_document(request.body, rules);
+    };
+    auto read = co_await run_heavy(&single->heavy, request.body.size(), read_envelope);
+    if (!read) {
+        co_return read.error().code == errc::invalid_json
+            ? invalid_envelope("The body is not JSON: " + read.error().detail)
+            : as_copilotkit_error(to_reply(read.error()));
+    }
+    const json::object* const envelope = read->value.if_object();
+    const json::value* const method =
+        envelope == nullptr ? nullptr : envelope->if_contains("method");
+    if (method == nullptr || !method->is_string()) {
+        co_return invalid_envelope("Missing method");
+    }
+    if (method->get_string() == "info") {
+        co_return co_await single->info(request);
+    }
+    static const json::object none;
+    const json::value* const params = envelope->if_contains("params");
+    auto inner = read_method(
+        method->get_string(), params != nullptr && params->is_object() ? params->get_object() : none
+    );
+    if (auto* const refusal = std::get_if<http_reply>(&inner)) {
+        co_return std::move(*refusal);
+    }
+    const bool needs_body =
+        method->get_string() != resource_method && method->get_string() != "agent/stop";
+    if (needs_body && read->text.is_null()) {
+        co_return invalid_envelope("Missing body");
+    }
+    request.body =
+        read->has_text && !read->text.is_null() ? std::string(read->text.view()) : std::string();
+    co_return co_await answer_inner(single, std::get<inner_request>(std::move(inner)), request);
+}
+
+} // namespace
+
+route make_single_route(
+    const std::string& base, std::vector<route> routes, http_handler info, heavy_work& heavy,
+    std::size_t max_json_depth
+) {
+    const auto single = std::make_shared<const single_route>(
+        single_route{base, router({}, std::move(routes)), std::move(info), heavy, max_json_depth}
+    );
+    return {
+        .method = "POST",
+        .pattern = base,
+        .handler = [single](http_request& request) { return answer_envelope(single, request); },
+        .json = true
+    };
+}
+
+} // namespace agui::gateway
