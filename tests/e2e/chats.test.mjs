@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { Files, chatPages, launchChromium } from './support/browser.mjs';
+import { Files, chatPages, launchChromium, routedPages } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
 import { ModelServer } from './support/model.mjs';
@@ -32,7 +32,7 @@ describe('approvals and shared state of chats in Chromium', { skip: missing.leng
         gateway = await Gateway.start({
             model,
             config: {
-                server: { cors_origins: [...files.values()].map(({ origin }) => origin) },
+                server: { copilotkit_path: '/copilotkit', cors_origins: [...files.values()].map(({ origin }) => origin) },
                 tools: { webhook: [{ ...weather.tool, approval: 'always' }] },
                 agent: { state: 'user', state_tool: true },
             },
@@ -70,13 +70,20 @@ describe('approvals and shared state of chats in Chromium', { skip: missing.leng
             contexts.push(context);
             chat.page = await context.newPage();
             chat.page.setDefaultTimeout(20_000);
-            chat.page.on('request', (request) => request.method() === 'POST' && request.url() === gateway.url && chat.posts.push(request.postDataJSON()));
+            chat.url = ui.path ? gateway.base + ui.path : gateway.url;
+            chat.page.on('request', (request) => {
+                if (request.method() !== 'POST') return;
+                const sent = request.postDataJSON();
+                if ([gateway.url, `${chat.url}/agent/default/run`].includes(request.url())) chat.posts.push(sent);
+                else if (request.url() === chat.url && sent.method === 'agent/run') chat.posts.push(sent.body);
+            });
             await chat.load();
             return chat;
         }
 
         async load() {
-            await this.page.goto(`${files.get(this.ui).origin}/?${new URLSearchParams({ url: gateway.url, thread: threadId, ...this.ui.query })}`);
+            const { origin } = [...files].find(([ui]) => ui.variable === this.ui.variable)[1];
+            await this.page.goto(`${origin}/?${new URLSearchParams({ url: this.url, thread: threadId, ...this.ui.query })}`);
             await this.page.locator(this.ui.input).waitFor();
         }
 
@@ -114,7 +121,7 @@ describe('approvals and shared state of chats in Chromium', { skip: missing.leng
 
     const cities = () => weather.calls.map(({ arguments: { city } }) => city);
 
-    for (const ui of chatPages) {
+    for (const ui of [...chatPages, ...routedPages]) {
         describe(ui.name, () => {
             it('executes a call once it is approved', async () => {
                 const chat = await Chat.open(ui);

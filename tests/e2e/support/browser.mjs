@@ -24,6 +24,11 @@ export const chatPages = [
     },
 ];
 
+/// The same page of CopilotKit without an agent of its own: by the gateway's routes for CopilotKit.
+export const routedPages = ['rest', 'single'].map((runtime) => ({
+    ...chatPages[1], name: `CopilotKit React 1.74.0 by the gateway's routes (${runtime})`, query: { runtime }, path: '/copilotkit',
+}));
+
 export function launchChromium() {
     assert.ok(fs.existsSync(executable), `${executable} is missing: apt-get install chromium`);
     return chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
