@@ -359,7 +359,7 @@ release_parts() {
     other_checks release
     if ! $all; then unit_tests release; fi
     fixtures release
-    end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs approvals.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs
+    end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs copilotkit_routes.test.mjs approvals.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, examples, defaults" stop_and_send.test.mjs examples_clients.test.mjs tools_example.test.mjs config_defaults.test.mjs
     node_tests release "Photos, the checker of random streams, dialects, models, vendors" photos.test.mjs model_streams/check.test.mjs dialects.test.mjs models.test.mjs vendors.test.mjs
     AGUI_RECORDED_STREAMS=$work/streams node_tests release "Strict schemas and clients over all streams" strict.test.mjs
@@ -414,7 +414,7 @@ other_clients_part() {
     prepare_python_clients
     node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
     browser_page AGUI_COPILOTKIT_PAGE browser && browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs reload.test.mjs chats.test.mjs
+        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }
 
 sanitizer_parts() {

@@ -235,6 +235,28 @@ describe('routes for CopilotKit', () => {
         assert.equal((await fetch(`${gateway.url}/threads/${asked.threadId}/events`)).status, 200);
     });
 
+    it('suggestions wait for nobody while half of the places for runs are taken', async () => {
+        const small = await Gateway.start({ model, config: { server: { copilotkit_path: '/copilotkit', max_runs: 2 } } });
+        const never = gate();
+        try {
+            const sent = (path, body) => fetch(`${small.base}/copilotkit/agent/default/${path}`, {
+                method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+            const key = '[a long run]';
+            model.script(key, [{ content: 'Well. '.repeat(20), pauseAfter: 2, resume: never.opened }, { content: 'Yes.' }]);
+            const long = await sent('run', input(key));
+            const refused = await sent('suggest', input('[refused suggestions]', suggest));
+            assert.equal(refused.status, 503);
+            assert.equal((await refused.json()).error, 'overloaded');
+            model.script('[beside it]', [{ content: 'Yes.' }]);
+            assert.equal((await events(await sent('run', input('[beside it]')))).at(-1).type, 'RUN_FINISHED');
+            never.open();
+            await events(long);
+        } finally {
+            never.open();
+            await stopAll(small);
+        }
+    });
+
     it('refuses wrong stops, envelopes and paths', async () => {
         for (const [body, error] of [[[], 'Invalid stop request'], [{ a: 1 }, 'Invalid stop request'], [{ runId: '' }, 'Invalid runId'],
             [{ runId: 3 }, 'Invalid runId'], [{ runId: 'r', more: 1 }, 'Invalid stop request']]) {

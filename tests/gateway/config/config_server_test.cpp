@@ -1,6 +1,7 @@
 // [server] and [auth]: who may come in, and which addresses are used.
 #include "tests/gateway/config/config_fixture.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,6 +13,9 @@ namespace {
 using test::load;
 using test::minimal;
 using test::problem_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(Config, DemandsAuthOffLoopback) {
     const std::string problem = problem_of(minimal, {"server.listen=0.0.0.0:8080"});
@@ -53,6 +57,30 @@ TEST(Config, ReadsMemoryAndProxies) {
     EXPECT_FALSE(load(minimal, {"server.trusted_proxies=[\"proxy.example\"]"}));
     EXPECT_FALSE(load(minimal, {"server.max_memory_bytes=1000"}));
     EXPECT_GT(effective_memory(load(minimal)->server), 0U) << "half of what there is";
+}
+
+TEST(Config, TheRoutesForCopilotKitHaveAPathOfTheirOwn) {
+    EXPECT_EQ(load(minimal)->server.copilotkit_path, "");
+    for (const std::string path : {"/copilotkit", "/api/copilotkit", "/agui2"}) {
+        const auto read = load(minimal, {"server.copilotkit_path=" + path});
+        ASSERT_TRUE(read) << path;
+        EXPECT_EQ(read->server.copilotkit_path, path);
+    }
+    for (const std::string path :
+         {"copilotkit", "/copilotkit/", "/", "/a b", "/agui", "/agui/x", "/chat", "/version"}) {
+        EXPECT_FALSE(load(minimal, {"server.copilotkit_path=" + path})) << path;
+    }
+}
+
+TEST(Config, WarnsIfThePagesOfCopilotKitFindNoAgent) {
+    const std::string other =
+        std::string(minimal) + "[[agents]]\nid = \"other\"\nmodels = [\"main\"]\n";
+    const std::vector<std::string> routes{"server.copilotkit_path=/c"};
+    EXPECT_THAT(warnings_of(load(minimal, routes).value()), IsEmpty());
+    EXPECT_THAT(warnings_of(load(other).value()), IsEmpty());
+    EXPECT_THAT(
+        warnings_of(load(other, routes).value()), ElementsAre(HasSubstr("server.copilotkit_path"))
+    );
 }
 
 TEST(Config, OtherGatewaysAskAtTheListenAddress) {

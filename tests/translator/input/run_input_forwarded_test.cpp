@@ -86,6 +86,29 @@ TEST(RunInputForwarded, ReadsAliases) {
     EXPECT_EQ(given.max_output_tokens, 7);
 }
 
+TEST(RunInputForwarded, AsksForSuggestionsIfTheirToolIsTheOnlyOneAndDemanded) {
+    constexpr std::string_view tool =
+        R"({"name":"copilotkitSuggest","description":"","parameters":{}})";
+    constexpr std::string_view demand =
+        R"("forwardedProps":{"toolChoice":{"type":"function","function":{"name":"copilotkitSuggest"}}})";
+    const auto asks = [](std::string_view tools, std::string_view props) {
+        const run_input input =
+            read_with(std::string(props) + R"(,"tools":[)" + std::string(tools) + "]");
+        EXPECT_EQ(input.forwarded.ephemeral, input.is_for_suggestions);
+        return input.is_for_suggestions;
+    };
+
+    EXPECT_TRUE(asks(tool, demand));
+    EXPECT_FALSE(asks(tool, R"("forwardedProps":{})"));
+    EXPECT_FALSE(asks(tool, R"("forwardedProps":{"toolChoice":"auto"})"));
+    EXPECT_FALSE(asks("", demand));
+    EXPECT_FALSE(asks(R"({"name":"other","description":"","parameters":{}})", demand));
+    const std::string both =
+        std::string(tool) + R"(,{"name":"other","description":"","parameters":{}})";
+    EXPECT_FALSE(asks(both, demand));
+    EXPECT_FALSE(read_with(demand).is_for_suggestions);
+}
+
 TEST(RunInputForwarded, IgnoresWrongTypesWithNotes) {
     const run_input input = read_with(
         R"("forwardedProps":{"model":1,"temperature":"hot","max_output_tokens":1.5,"tool_choice":{},
