@@ -138,7 +138,7 @@ std::vector<route> server::impl::make_routes() {
     ));
     table.push_back(make_state_route(runs, parser));
     std::vector<route> threads = make_thread_routes(
-        *store, system_clock(), depth, heavy, settings.session.history.approval_life
+        *store, links, system_clock(), depth, heavy, settings.session.history.approval_life
     );
     if (const std::string& base = settings.server.copilotkit_path; !base.empty()) {
         copilotkit_parts parts{

@@ -270,8 +270,8 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
 }
 
 asio::awaitable<handler_reply> show_messages(
-    session::store& store, heavy_work& heavy, std::chrono::seconds approval_life,
-    http_request& request
+    session::store& store, const part_links& links, const clock& time, heavy_work& heavy,
+    std::chrono::seconds approval_life, http_request& request
 ) {
     const auto query = parse_query(request.query);
     if (!query) {
@@ -285,7 +285,8 @@ asio::awaitable<handler_reply> show_messages(
     if (!form) {
         co_return to_reply(form.error());
     }
-    auto found = co_await store.load(key_of(request));
+    const session::thread_key key = key_of(request);
+    auto found = co_await store.load(key);
     if (found && !found->has_value()) {
         found->emplace(); // A thread exists from its first run on, but a client may ask earlier.
     }
@@ -309,7 +310,10 @@ asio::awaitable<handler_reply> show_messages(
                 messages, session::open_approvals(*thread, tip, approval_life)
             );
         }
-        return text_with("messages", translator::wire_messages(messages, *form));
+        const translator::part_link link = [&](std::string_view sha256) {
+            return links.link(key, sha256, time.now());
+        };
+        return text_with("messages", translator::wire_messages(messages, *form, link));
     };
     co_return json_reply(co_await run_heavy(&heavy, as_parsing(thread->bytes), writing));
 }
@@ -438,8 +442,8 @@ asio::awaitable<handler_reply> show_branches(session::store& store, http_request
 } // namespace
 
 std::vector<route> make_thread_routes(
-    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy,
-    std::chrono::seconds approval_life
+    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    heavy_work& heavy, std::chrono::seconds approval_life
 ) {
     using handler = asio::awaitable<handler_reply> (*)(session::store&, http_request&);
     const auto on_store = [&store](handler what) -> http_handler {
@@ -456,8 +460,8 @@ std::vector<route> make_thread_routes(
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/messages",
          .handler =
-             [&store, &heavy, approval_life](http_request& request) {
-                 return show_messages(store, heavy, approval_life, request);
+             [&store, &links, &time, &heavy, approval_life](http_request& request) {
+                 return show_messages(store, links, time, heavy, approval_life, request);
              }},
         get("/agui/threads/{threadId}/events", show_events),
         get("/agui/threads/{threadId}/state", show_state),

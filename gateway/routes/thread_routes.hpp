@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/http/router.hpp"
+#include "gateway/run/part_links.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
@@ -27,11 +28,11 @@ namespace agui::gateway {
 /// - GET /{id}/branches
 ///
 /// For an unknown thread the answer is 404, except that its messages are an empty list. The
-/// messages of a large thread are written by `heavy`. `store`, `time` and `heavy` must outlive the
-/// handlers.
+/// messages of a large thread are written by `heavy`. `store`, `links`, `time` and `heavy` must
+/// outlive the handlers.
 [[nodiscard]] std::vector<route> make_thread_routes(
-    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy,
-    std::chrono::seconds approval_life
+    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    heavy_work& heavy, std::chrono::seconds approval_life
 );
 
 } // namespace agui::gateway

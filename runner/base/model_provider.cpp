@@ -64,6 +64,8 @@ void model_sink::on_hosted_tool(std::string_view id, std::string_view name, host
     (void)state;
 }
 
+void model_sink::on_media(const generated_media& made) { (void)made; }
+
 void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
     (void)key;
     (void)value;

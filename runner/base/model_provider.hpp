@@ -92,6 +92,16 @@ struct model_request {
 /// A tool that the model's server executes by itself while it answers, such as a web search.
 enum class hosted_tool { running, completed, failed };
 
+/// An image or an audio that a model made, complete, or the reason why there is none.
+struct generated_media {
+    enum class kind { image, audio };
+    kind what = kind::image;
+    std::string_view bytes;      ///< Empty if there is a problem.
+    std::string_view transcript; ///< The words of an audio, in UTF-8; may be empty.
+    /// Why the medium is not kept, a literal that may follow "it"; empty if it can be.
+    std::string_view problem;
+};
+
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.
 /// Views are valid during the call only. No delta is empty. Text, reasoning and calls may
 /// alternate, and several calls may be open at a time.
@@ -113,6 +123,9 @@ public:
     /// The model's server begins or ends the execution of a hosted tool; `id` is unique in the
     /// answer. The end may come in the answer after a pause. The name is empty at the end.
     virtual void on_hosted_tool(std::string_view id, std::string_view name, hosted_tool state);
+
+    /// The model made an image or an audio. Its words, if any, are told as text, too.
+    virtual void on_media(const generated_media& made);
 
     /// Everything between these two calls came from one read of the network. The sink may publish
     /// it together, at end_batch() or after the handlers that are ready.

@@ -69,8 +69,8 @@ protected:
     std::optional<stop_reason> count_round();
     void emit_snapshot(const session::thread_record& thread, session::node_index tip);
     [[nodiscard]] run_parts parts() noexcept {
-        return {request_, services_, sink_,    stop_,      conversation_,
-                tools_,   hooks_,    context_, subagents_, within_};
+        return {request_, services_, sink_,         stop_,      conversation_,
+                tools_,   hooks_,    open_context_, subagents_, within_};
     }
 
     run_request request_;
@@ -81,7 +81,6 @@ protected:
     conversation conversation_;
     const std::shared_ptr<loop_context> open_context_ =
         std::make_shared<loop_context>(sink_, services_.ids);
-    const std::shared_ptr<run_context> context_ = open_context_;
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     /// What its subagents share; null if it has none, or is the run of one.
     const std::unique_ptr<delegation> delegation_;

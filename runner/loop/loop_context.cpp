@@ -1,8 +1,10 @@
 #include "runner/loop/loop_context.hpp"
 
+#include "runner/base/generated_media.hpp"
 #include "session/base/finite_json.hpp"
 #include "session/base/json_patch.hpp"
 #include "session/base/json_pointer.hpp"
+#include "session/conversation/media_part.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -100,6 +102,52 @@ result<std::string> loop_context::show_activity(activity shown) {
     return known->message.id;
 }
 
+std::string_view
+loop_context::why_not(const generated_media& made, std::string_view type) const noexcept {
+    if (!made.problem.empty()) {
+        return made.problem;
+    }
+    if (type.empty()) {
+        return "is of no type that is known to be harmless";
+    }
+    const bool fits = made.bytes.size() <= generated_media_bytes_max - media_bytes_;
+    return fits ? std::string_view() : "is too large for this run";
+}
+
+std::string_view loop_context::show_media(const generated_media& made) {
+    if (sink_ == nullptr || activities_.size() == activities_max) {
+        return "is one too many for this run";
+    }
+    const std::string_view type = media_type_of_bytes(made.what, made.bytes);
+    const std::string_view wrong = why_not(made, type);
+    const std::string_view kind = made.what == generated_media::kind::image ? "image" : "audio";
+    kept& shown = activities_.emplace_back();
+    shown.message.id = ids_->next("act");
+    shown.message.role = session::role::activity;
+    shown.message.activity_type = "generated-media";
+    json::object content{{"kind", kind}};
+    if (wrong.empty()) {
+        media_bytes_ += made.bytes.size();
+        const json::value part = session::part_of(
+            {.sha256 = {}, .mime_type = std::string(type), .bytes = std::string(made.bytes)}
+        );
+        const session::part_digest digest = session::digest_of(session::data_part_of(part).value());
+        content["mimeType"] = type;
+        content["bytes"] = digest.bytes;
+        content["sha256"] = digest.sha256;
+        shown.message.content = json::array{part};
+    } else {
+        content["note"] = "The " + std::string(kind) + " of the model is not kept: it " +
+                          std::string(wrong) + ".";
+    }
+    if (!made.transcript.empty() && made.transcript.size() <= activity_bytes_max / 2) {
+        content["transcript"] = made.transcript;
+    }
+    set_content(shown, std::move(content));
+    show(shown, true);
+    return wrong;
+}
+
 result<void> loop_context::patch_activity(std::string_view id, const json::value& patch) {
     if (sink_ == nullptr) {
         return run_is_over();
@@ -153,6 +201,7 @@ std::vector<session::message> loop_context::take_unstored() {
     for (kept& each : activities_) {
         if (!std::exchange(each.is_stored, true)) {
             taken.push_back(each.message);
+            each.message.content = std::string(); // Stored once, with its first version.
         }
     }
     return taken;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/tools/run_context.hpp"
 #include "session/base/id.hpp"
@@ -29,6 +30,11 @@ public:
     /// began, to be appended to the thread.
     [[nodiscard]] std::vector<session::message> take_unstored();
     [[nodiscard]] bool has_unstored() const noexcept { return has_unstored_; }
+
+    /// Keeps a medium with an activity of the type `generated-media`:
+    /// `{kind, mimeType, bytes, sha256, transcript?}`; a client also gets the link. An activity
+    /// `{kind, note}` says why it is not kept, which is returned, too; empty if it is kept.
+    std::string_view show_media(const generated_media& made);
 
     [[nodiscard]] boost::asio::awaitable<result<json_text>> state() override {
         return sink_ != nullptr ? sink_->load_state() : failed<json_text>();
@@ -66,6 +72,8 @@ private:
     [[nodiscard]] bool has_room(
         const kept* known, const boost::json::object& content, const boost::json::object& metadata
     ) const noexcept;
+    [[nodiscard]] std::string_view
+    why_not(const generated_media& made, std::string_view type) const noexcept;
     void set_content(kept& shown, boost::json::object content);
     void show(kept& shown, bool replace);
 
@@ -73,6 +81,7 @@ private:
     id_source* ids_;
     std::list<kept> activities_; ///< A list, because an empty deque takes 0.6 KB.
     std::size_t bytes_ = 0;      ///< Of all activities.
+    std::size_t media_bytes_ = 0;
     bool has_unstored_ = false;
 };
 

@@ -350,6 +350,7 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
     );
     turn_->set_on_begin([this] { call_.begun(); });
     turn_->set_hosted_tools(hosted_tools_);
+    turn_->set_on_media([this](const generated_media& made) { show_media(made); });
     turn_->set_binding(provider(index).account(), std::move(prefix));
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());
@@ -360,6 +361,17 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
     }
     if (run_.request.agent.reply == reply_format::items) {
         reply_ = std::make_unique<reply_reader>(*turn_);
+    }
+}
+
+void model_round::show_media(const generated_media& made) {
+    const std::string_view wrong =
+        run_.context != nullptr ? run_.context->show_media(made) : std::string_view();
+    if (!wrong.empty()) {
+        run_.services.log.log(
+            log_level::warning, "an image or audio that a model made is not kept",
+            {{"run", run_.request.run_id}, {"reason", "it " + std::string(wrong)}}
+        );
     }
 }
 

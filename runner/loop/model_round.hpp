@@ -78,6 +78,7 @@ private:
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
     [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
     void begin_turn(std::size_t index, const model_request& request, std::string prefix);
+    void show_media(const generated_media& made);
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;

@@ -148,8 +148,13 @@ std::vector<session::message> model_turn::take_messages() {
         message.role = session::role::reasoning;
         message.content = std::move(each.text);
     }
-    const bool pauses = origin_.end == session::turn_end::paused;
-    if (!text_.empty() || written_ || !calls_.empty() || pauses) {
+    const bool speaks = !text_.empty() || written_ || !calls_.empty();
+    if (has_media_ && !speaks && origin_.end == session::turn_end::complete) {
+        origin_.end = session::turn_end::media;
+    }
+    const bool is_kept_silent =
+        origin_.end == session::turn_end::paused || origin_.end == session::turn_end::media;
+    if (speaks || is_kept_silent) {
         session::message& assistant = messages.emplace_back();
         assistant.id = message_id_;
         assistant.role = session::role::assistant;

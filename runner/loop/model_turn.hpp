@@ -55,6 +55,13 @@ public:
             hosted_tools_->on(id, name, state);
         }
     }
+    void on_media(const generated_media& made) override {
+        last_is_call_ = false;
+        has_media_ = true;
+        if (on_media_) {
+            on_media_(made);
+        }
+    }
     void on_turn_data(std::string_view key, const boost::json::value& value) override;
     void on_call_data(std::size_t index, const boost::json::value& value) override;
     void begin_batch() override { out_.begin_batch(); }
@@ -78,6 +85,10 @@ public:
     void set_on_begin(std::function<void()> call) { on_begin_ = std::move(call); }
     /// Where hosted tools are shown, if anywhere. It must outlive this.
     void set_hosted_tools(hosted_tools& shown) noexcept { hosted_tools_ = &shown; }
+    /// Keeps and shows the media of the answer.
+    void set_on_media(std::function<void(const generated_media&)> call) {
+        on_media_ = std::move(call);
+    }
     /// The account that is asked, and the beginning of the request (turn_origin).
     void set_binding(std::string_view account, std::string prefix) {
         origin_.account = account;
@@ -91,7 +102,7 @@ public:
     void set_end(session::turn_end end) noexcept { origin_.end = end; }
     /// True until something of the answer was shown.
     [[nodiscard]] bool empty() const noexcept {
-        return text_.empty() && reasoning_.empty() && calls_.empty();
+        return text_.empty() && reasoning_.empty() && calls_.empty() && !has_media_;
     }
     /// Bytes of text, reasoning and arguments so far.
     [[nodiscard]] std::size_t bytes() const noexcept;
@@ -105,7 +116,7 @@ public:
     [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
 
     /// Takes the turn as it is stored: its messages in order, the one with the calls last. Empty if
-    /// the model said nothing, and did not pause. The turn is empty afterwards.
+    /// the model said nothing, made no media and did not pause. The turn is empty afterwards.
     [[nodiscard]] std::vector<session::message> take_messages();
 
 private:
@@ -122,6 +133,7 @@ private:
     id_source& ids_;
     call_naming name_call_;
     std::function<void()> on_begin_;
+    std::function<void(const generated_media&)> on_media_;
     std::string message_id_;
     std::string text_;
     /// Set by set_written(); null if the model wrote text_.
@@ -131,6 +143,7 @@ private:
     std::vector<call> calls_;
     hosted_tools* hosted_tools_ = nullptr;
     bool last_is_call_ = false;
+    bool has_media_ = false;
     bool keeps_provider_ = false;
 };
 

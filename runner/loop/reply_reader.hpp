@@ -35,6 +35,7 @@ public:
     void on_hosted_tool(std::string_view id, std::string_view name, hosted_tool state) override {
         turn_.on_hosted_tool(id, name, state);
     }
+    void on_media(const generated_media& made) override { turn_.on_media(made); }
     void on_turn_data(std::string_view key, const boost::json::value& value) override {
         turn_.on_turn_data(key, value);
     }

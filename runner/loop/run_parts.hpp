@@ -2,6 +2,7 @@
 
 #include "runner/loop/agent_loop.hpp"
 #include "runner/loop/conversation.hpp"
+#include "runner/loop/loop_context.hpp"
 #include "runner/loop/run_tools.hpp"
 
 #include <memory>
@@ -21,7 +22,7 @@ struct run_parts {
     conversation& thread;
     const run_tools& tools;
     const std::unique_ptr<run_hooks>& hooks; ///< Null if the run has no plugins.
-    const std::shared_ptr<run_context>& context;
+    const std::shared_ptr<loop_context>& context;
     const std::shared_ptr<subagent_runs>& subagents; ///< Null if the agent may call no agents.
     delegation* const& within; ///< Null if the run neither is one of a subagent nor has any.
 };

@@ -121,6 +121,9 @@ void openai_decoder::settle() {
         reason_ = finish_reason::length;
     }
     const bool complete = reason_ == finish_reason::stop || reason_ == finish_reason::tool_calls;
+    if (complete || reason_ == finish_reason::length) {
+        message_.end_media();
+    }
     message_.end_calls(complete, !reason_);
     check_message();
     message_.hand_over_data();

@@ -84,18 +84,28 @@ std::string_view describe(tool_call_assembler::status status) noexcept {
 const json::object*
 openai_message_reader::read(const json::object& value, bool whole_message, bool torn) {
     torn_ = torn;
-    static constexpr std::array<std::string_view, 11> names = {
-        "reasoning_content", "reasoning",     "reasoning_text", "thinking",
-        "content",           "refusal",       "tool_calls",     "function_call",
-        "reasoning_details", "extra_content", "usage"
+    static constexpr std::array<std::string_view, 13> names = {
+        "reasoning_content",
+        "reasoning",
+        "reasoning_text",
+        "thinking",
+        "content",
+        "refusal",
+        "tool_calls",
+        "function_call",
+        "reasoning_details",
+        "extra_content",
+        "usage",
+        "audio",
+        "images"
     };
     const auto
         [content_name, plain_name, text_name, thinking_name, text, refusal, tool_calls,
-         function_call, blocks, extra, usage] = members_of(value, names);
+         function_call, blocks, extra, usage, audio, images] = members_of(value, names);
     was_only_text_ = !whole_message && !torn && !text_of(text).empty() &&
                      are_empty(
                          {content_name, plain_name, text_name, thinking_name, refusal, tool_calls,
-                          function_call, blocks, extra, usage}
+                          function_call, blocks, extra, usage, audio, images}
                      );
     const bool repeats_text = whole_message && said_;
     const bool repeats_calls = whole_message && calls_.any();
@@ -108,7 +118,12 @@ openai_message_reader::read(const json::object& value, bool whole_message, bool 
         extra_content_ = torn_ ? in_utf8(*extra) : json::value(*object, json::storage_ptr());
     }
     if (text != nullptr && !repeats_text) {
+        has_content_ = has_content_ || !text_of(text).empty();
         content(*text);
+    }
+    const std::string_view transcript = media_.read(audio, images, whole_message);
+    if (!has_content_ && !repeats_text) {
+        say(transcript);
     }
     if (!repeats_text) {
         say(text_of(refusal));

@@ -4,6 +4,7 @@
 #include "runner/base/tool_call_assembler.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/openai/openai_fields.hpp"
+#include "runner/openai/openai_generated.hpp"
 #include "runner/openai/tagged_thoughts.hpp"
 
 #include <boost/json/object.hpp>
@@ -19,13 +20,14 @@
 namespace agui::runner {
 
 /// Reads the deltas of an answer, or its whole message, and passes them on to a model_sink as text,
-/// reasoning and calls, in valid UTF-8. For one answer; the sink must outlive it.
+/// reasoning, media and calls, in valid UTF-8. For one answer; the sink must outlive it.
 class openai_message_reader {
 public:
     /// `reasoning_tag` is openai_settings::reasoning_tags.
     openai_message_reader(model_sink& sink, std::string_view reasoning_tag)
         : sink_(sink),
           calls_(sink),
+          media_(sink),
           tags_(
               reasoning_tag.empty() ? nullptr : std::make_unique<tagged_thoughts>(reasoning_tag)
           ) {}
@@ -50,10 +52,17 @@ public:
     /// Passes on the data that the server wants sent back with the turn. Call it last.
     void hand_over_data();
 
-    /// True if text, reasoning or a call came.
-    [[nodiscard]] bool begun() const noexcept { return said_ || thought_ || calls_.any(); }
-    /// True if a call or text that is not blank came.
-    [[nodiscard]] bool says_something() const noexcept { return spoken_ || calls_.any(); }
+    /// Passes on the media that need the end of the answer, which ended by itself.
+    void end_media() { media_.finish(); }
+
+    /// True if text, reasoning, a medium or a call came.
+    [[nodiscard]] bool begun() const noexcept {
+        return said_ || thought_ || calls_.any() || media_.any();
+    }
+    /// True if a call, a medium or text that is not blank came.
+    [[nodiscard]] bool says_something() const noexcept {
+        return spoken_ || calls_.any() || media_.any();
+    }
     [[nodiscard]] const tool_call_assembler& calls() const noexcept { return calls_; }
     /// Why the answer cannot be used, a literal; empty if it can. No part of a call is passed on
     /// after a problem.
@@ -79,9 +88,11 @@ private:
 
     model_sink& sink_;
     tool_call_assembler calls_;
+    openai_generated media_;
     std::string_view problem_;
     bool torn_ = false;
     bool was_only_text_ = false;
+    bool has_content_ = false; ///< Text came as content, which a transcript only repeats.
     bool said_ = false;
     bool spoken_ = false; ///< Some text that is not blank came.
     bool thought_ = false;

@@ -52,6 +52,11 @@ call_id_form id_form_of(const openai_settings& settings) noexcept {
     return settings.variant == openai_variant::mistral ? call_id_form::nine : call_id_form::common;
 }
 
+/// False for an answer that has only media. Servers refuse a message without content and calls.
+bool has_words(const message& value) noexcept {
+    return !value.origin || value.origin->end != session::turn_end::media;
+}
+
 class message_writer {
 public:
     message_writer(
@@ -111,7 +116,9 @@ void message_writer::write() {
             out_.push_back('}');
             break;
         case role::assistant:
-            assistant(*each);
+            if (has_words(*each)) {
+                assistant(*each);
+            }
             reasoning_.clear();
             break;
         case role::tool:

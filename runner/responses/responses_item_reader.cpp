@@ -1,5 +1,6 @@
 #include "runner/responses/responses_item_reader.hpp"
 
+#include "runner/base/generated_media.hpp"
 #include "runner/base/json_blanks.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/provider/answer_blocks.hpp"
@@ -66,6 +67,21 @@ std::string_view name_of_hosted_tool(const json::object& item) noexcept {
     return name.empty() ? type : name;
 }
 
+// A larger image does not go back, so that it does not take the room of the turn's other opaque
+// data (block_reader). The server, which stores nothing for us, takes no image by its id alone.
+constexpr std::size_t sent_image_bytes_max = 512U << 10U;
+
+bool is_image(const json::object& item) noexcept {
+    return string_in(item, "type") == "image_generation_call";
+}
+
+/// True for a member of an image's item without which the item cannot go back, and that is too
+/// large to do so.
+bool is_too_large(const json::object& item, std::string_view name) noexcept {
+    return is_image(item) && name == "result" &&
+           string_in(item, "result").size() > sent_image_bytes_max;
+}
+
 /// True for a call of an MCP server's tool that failed.
 bool is_error(const json::object& item) noexcept {
     const json::value* const error = item.if_contains("error");
@@ -86,13 +102,21 @@ bool is_unanswered(
            });
 }
 
-/// Leaves out such calls, and reasoning that stands directly before one. Returns their number.
-std::size_t leave_out_unanswered(std::vector<answer_blocks::block>& list) {
+/// True for an item that cannot go back: such a call, or an image that is_too_large().
+bool is_incomplete(
+    const answer_blocks::block& value, const std::vector<answer_blocks::block>& all
+) {
+    return is_unanswered(value, all) ||
+           (is_image(value.members) && string_in(value.members, "result").empty());
+}
+
+/// Leaves out such items, and reasoning that stands directly before one. Returns their number.
+std::size_t leave_out_incomplete(std::vector<answer_blocks::block>& list) {
     const std::size_t before = list.size();
     bool leaves_out = false;
     for (std::size_t at = list.size(); at-- > 0;) {
         const bool is_reasoning = string_in(list[at].members, "type") == "reasoning";
-        leaves_out = is_reasoning ? leaves_out : is_unanswered(list[at], list);
+        leaves_out = is_reasoning ? leaves_out : is_incomplete(list[at], list);
         if (leaves_out) {
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
         }
@@ -237,10 +261,15 @@ void responses_item_reader::done(position index, const json::object& item, bool 
             const bool failed = string_in(item, "status") == "failed" || is_error(item);
             end_hosted(std::to_string(which->index), failed);
         }
+        if (const std::string_view image = string_in(item, "result");
+            is_image(item) && !image.empty()) {
+            begun_ = true;
+            pass_media(sink_, generated_media::kind::image, image);
+        }
         break;
     }
     for (const auto& [name, value] : item) {
-        if (!is_stored_elsewhere(which->record.what, name, value)) {
+        if (!is_stored_elsewhere(which->record.what, name, value) && !is_too_large(item, name)) {
             keep(*which, name, value, torn);
         }
     }
@@ -307,7 +336,7 @@ void responses_item_reader::hand_over_record() {
     if (!all) {
         return;
     }
-    std::size_t lost = leave_out_unanswered(all->list);
+    std::size_t lost = leave_out_incomplete(all->list);
     lost += std::erase_if(all->list, [](const answer_blocks::block& each) {
         const std::string_view type = string_in(each.members, "type");
         return each.what == kind::other &&

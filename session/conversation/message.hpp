@@ -41,7 +41,8 @@ struct tool_call {
 struct message {
     std::string id;
     session::role role = session::role::user;
-    /// Text or parts; empty text for an assistant that only calls.
+    /// Text or parts; empty text for an assistant that only calls. activity: the data parts that
+    /// `activity` is about, stored for their links and never shown as parts; else empty.
     session::content content;
     std::optional<std::string> name;
     std::vector<tool_call> tool_calls; ///< assistant

@@ -247,6 +247,10 @@ json::object to_json(const message& value) {
 json::object to_stored_json(const message& value) {
     json::object object = to_json(value);
     put_nonempty(object, "approvalAnswer", value.approval_answer);
+    const auto* const parts = std::get_if<json::array>(&value.content);
+    if (value.role == role::activity && parts != nullptr) {
+        object.emplace("parts", *parts);
+    }
     if (value.by_plugin) {
         object.emplace("byPlugin", true);
     }
@@ -274,6 +278,10 @@ result<message> message_from_stored_json(const json::value& value) {
         read->by_plugin = by_plugin != nullptr && by_plugin->if_bool() && by_plugin->get_bool();
         if (read->role == role::tool) {
             read->approval_answer = string_in(*object, "approvalAnswer");
+        }
+        const json::value* const parts = object->if_contains("parts");
+        if (read->role == role::activity && parts != nullptr && parts->is_array()) {
+            read->content = json::array(parts->get_array(), json::storage_ptr());
         }
     }
     const json::value* const origin = object == nullptr ? nullptr : object->if_contains("origin");

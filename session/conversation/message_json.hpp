@@ -13,7 +13,7 @@ namespace agui::session {
 [[nodiscard]] boost::json::object to_json(const message& value);
 
 /// The message as stores keep it: to_json() and, where it has them, `byPlugin`, `origin`,
-/// `forModel` and `prompt`, which clients never see.
+/// `forModel`, `prompt` and the `parts` of an activity, which clients never see.
 [[nodiscard]] boost::json::object to_stored_json(const message& value);
 /// Reads the output of to_stored_json() or to_json(). An origin or a record of
 /// the prompt that cannot be read is ignored.

@@ -43,6 +43,7 @@ struct named_end {
 constexpr std::array ends = {
     named_end{turn_end::paused, "paused"},
     named_end{turn_end::refused, "refused"},
+    named_end{turn_end::media, "media"},
 };
 
 std::optional<turn_block> block_from_json(const json::value& value) {

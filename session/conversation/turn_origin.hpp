@@ -27,6 +27,7 @@ enum class turn_end {
     complete,
     paused,  ///< The model goes on with the next answer. It may have no text.
     refused, ///< The model's server withdrew it. It is not sent to a model again.
+    media,   ///< It has media, but neither text nor calls. Clients are shown no message.
 };
 
 /// The model that made an assistant message, and the data to send back to its provider. It goes to

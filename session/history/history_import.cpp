@@ -24,7 +24,8 @@ bool is_only_shown(const message& value) noexcept {
 
 // A stored message that the client's history need not hold, such as the result of a call that was
 // not approved, which read() leaves out. It never holds an answer without text
-// and calls, which is stored for the model's server (turn_end::paused): read_assistant() drops it.
+// and calls, which is stored for the model's server (turn_end::paused, media): read_assistant()
+// drops it.
 bool is_passed_over(const message& stored) {
     return is_only_shown(stored) ||
            (stored.role == role::assistant && stored.tool_calls.empty() && is_empty(stored.content)

@@ -77,10 +77,13 @@ private:
                    each.tool_calls.empty();
         });
     }
-    // The model's server wants a paused answer back, even one without text.
+    // The model's server wants a paused answer back, even one without text, and the data of one
+    // that has only media.
     static bool is_blank_answer(const message& value) {
-        return value.role == role::assistant && is_blank(value.content) &&
-               (!value.origin || value.origin->end != turn_end::paused);
+        const bool is_wanted =
+            value.origin && (value.origin->end == turn_end::paused ||
+                             (value.origin->end == turn_end::media && !value.origin->data.empty()));
+        return value.role == role::assistant && is_blank(value.content) && !is_wanted;
     }
 
     void add_assistant(message& assistant) {

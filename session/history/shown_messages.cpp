@@ -30,10 +30,13 @@ std::optional<call_status> status_in(const call_statuses& statuses, const std::s
     return found == statuses.end() ? std::nullopt : std::optional(found->second);
 }
 
-// An answer that paused before it said anything: clients were shown no message.
-bool is_silent_pause(const message& value) {
-    return value.role == role::assistant && value.origin && value.origin->end == turn_end::paused &&
-           value.tool_calls.empty() && is_blank(value.content);
+// An answer that paused before it said anything, or that has only media: clients were shown no
+// message.
+bool is_silent(const message& value) {
+    const bool may_be = value.origin && (value.origin->end == turn_end::paused ||
+                                         value.origin->end == turn_end::media);
+    return value.role == role::assistant && may_be && value.tool_calls.empty() &&
+           is_blank(value.content);
 }
 
 class view {
@@ -47,7 +50,7 @@ public:
     }
 
     void add(const message& stored) {
-        if (is_silent_pause(stored)) {
+        if (is_silent(stored)) {
             return;
         }
         if (is_failure_note(stored)) {

@@ -308,7 +308,7 @@ void agui_translator::on(const runner::messages_snapshot& event) {
     // A client drops a message that is not in the snapshot, with its later deltas.
     close_texts_of_all();
     const auto write = [&](event_writer& writer, projection form) {
-        boost::json::array messages = wire_messages(*event.messages, form);
+        boost::json::array messages = wire_messages(*event.messages, form, link());
         limit(messages);
         begin(writer, "MESSAGES_SNAPSHOT");
         writer.member("messages", boost::json::value(std::move(messages)));
@@ -363,7 +363,7 @@ void agui_translator::on(const runner::activity_shown& event) {
     begin(writer_, "ACTIVITY_SNAPSHOT");
     writer_.member("messageId", std::string_view(activity.id));
     writer_.member("activityType", std::string_view(activity.activity_type));
-    writer_.member("content", boost::json::value(activity.activity));
+    writer_.member("content", boost::json::value(wire_activity(activity, link())));
     if (!event.replace) {
         writer_.raw_member("replace", "false");
     }
@@ -608,15 +608,18 @@ void agui_translator::note_loss(std::string_view type, bool whole) const {
     }
 }
 
+part_link agui_translator::link() const {
+    if (!settings_.part_link) {
+        return {};
+    }
+    return [this](std::string_view sha256) {
+        return settings_.part_link(sha256, now_);
+    };
+}
+
 /// Shortens the messages of an event that would be too large for clients.
 void agui_translator::limit(boost::json::array& messages) const {
-    part_link link;
-    if (settings_.part_link) {
-        link = [this](std::string_view sha256) {
-            return settings_.part_link(sha256, now_);
-        };
-    }
-    limit_messages(messages, event_bytes_max - envelope_bytes_max, link);
+    limit_messages(messages, event_bytes_max - envelope_bytes_max, link());
 }
 
 /// Shortens the content of a tool message in the same way.

@@ -38,8 +38,8 @@ public:
 struct translator_settings {
     enum class usage_detail { full, totals, off };
     usage_detail usage = usage_detail::full; ///< `totals` leaves provider and model out.
-    /// Returns the URL of a part that a snapshot leaves out, by its digest. Returns an empty text,
-    /// or is itself empty, if there is none.
+    /// Returns the URL of a part that an event does not hold itself, by its digest. Returns an
+    /// empty text, or is itself empty, if there is none.
     std::function<std::string(std::string_view sha256, unix_ms now)> part_link = {};
     /// Called with the type of an event whose `undeclared` form leaves out parts of its content.
     /// May be empty.
@@ -67,7 +67,8 @@ struct run_opening {
 /// call begins. Segment of a reply: CUSTOM `agui-gateway.chat.segment` {"messageId","segment"};
 /// closes nothing. State: STATE_SNAPSHOT or, with a patch, STATE_DELTA; closes nothing.
 /// Activities, CUSTOM and RAW of the application, and steps, which the terminal ends: close
-/// nothing. Writes no empty deltas, and no nulls except in passed-on values.
+/// nothing. An activity that has a data part shows it as a link (wire_activity()). Writes no empty
+/// deltas, and no nulls except in passed-on values.
 ///
 /// Subagents: each has a lane of its own, with the rules above for itself. Its events carry its
 /// `subagentRunId`. SUBAGENT_FINISHED and SUBAGENT_ERROR close its lane first. The terminal closes
@@ -182,6 +183,7 @@ private:
     void begin_error(event_writer& writer, runner::stop_reason reason);
     void send();
     void send(std::string_view json);
+    [[nodiscard]] std::function<std::string(std::string_view sha256)> link() const;
     void limit(boost::json::array& messages) const;
     void note_loss(std::string_view type, bool whole) const;
     [[nodiscard]] boost::json::value limited(const session::content& content) const;

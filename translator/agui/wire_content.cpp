@@ -1,11 +1,14 @@
 #include "translator/agui/wire_content.hpp"
 
+#include "session/base/json_member.hpp"
 #include "session/conversation/message_json.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <variant>
 
 namespace agui::translator {
@@ -48,8 +51,12 @@ void drop_encryption_type(boost::json::object& message) {
     }
 }
 
-boost::json::object wire_message(const session::message& message, projection form) {
+boost::json::object
+wire_message(const session::message& message, projection form, const part_link& link) {
     boost::json::object json = session::to_json(message);
+    if (message.role == session::role::activity) {
+        json["content"] = wire_activity(message, link);
+    }
     if (message.role == session::role::tool) {
         json.stable_erase("name"); // For the store only: the protocol's tool message has none.
     }
@@ -58,7 +65,8 @@ boost::json::object wire_message(const session::message& message, projection for
     }
     drop_encryption_type(json);
     const auto* parts = std::get_if<boost::json::array>(&message.content);
-    if (form == projection::undeclared && parts != nullptr && json.contains("content")) {
+    const bool has_parts = parts != nullptr && message.role != session::role::activity;
+    if (form == projection::undeclared && has_parts && json.contains("content")) {
         if (message.role == session::role::tool) {
             json["content"] = session::text_of(message.content);
         } else {
@@ -83,11 +91,24 @@ bool is_whole_undeclared(const session::content& content, session::role role) {
            });
 }
 
-boost::json::array wire_messages(const std::vector<session::message>& messages, projection form) {
+boost::json::object wire_activity(const session::message& activity, const part_link& link) {
+    boost::json::object content = activity.activity;
+    if (link && !session::is_empty(activity.content)) {
+        std::string url = link(string_in(content, "sha256"));
+        if (!url.empty()) {
+            content["url"] = std::move(url);
+        }
+    }
+    return content;
+}
+
+boost::json::array wire_messages(
+    const std::vector<session::message>& messages, projection form, const part_link& link
+) {
     boost::json::array out;
     out.reserve(messages.size());
     for (const session::message& message : messages) {
-        out.emplace_back(wire_message(message, form));
+        out.emplace_back(wire_message(message, form, link));
     }
     return out;
 }

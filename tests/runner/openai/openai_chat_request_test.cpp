@@ -46,6 +46,19 @@ make_format(std::string schema, std::string name = "reply", bool strict = true) 
     );
 }
 
+TEST_F(OpenaiChatRequest, LeavesOutAnAnswerOfMediaAlone) {
+    session::turn_origin origin;
+    origin.end = session::turn_end::media;
+    origin.data = {{"reasoning", "reasoning_content"}};
+    message made = text_message(role::assistant, "");
+    made.origin = std::make_shared<const session::turn_origin>(origin);
+    messages = {text_message(role::user, "Draw."), made, text_message(role::user, "Bye.")};
+
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"user","content":"Draw."},{"role":"user","content":"Bye."}])"
+    );
+}
+
 TEST_F(OpenaiChatRequest, AsksForAnAnswerOfASchema) {
     EXPECT_EQ(write().find("response_format"), std::string::npos);
     request.parameters.format = make_format(R"({"type":"object"})");

@@ -42,6 +42,16 @@ public:
         );
     }
 
+    void on_media(const runner::generated_media& made) override {
+        const bool is_image = made.what == runner::generated_media::kind::image;
+        std::string line = is_image ? "image " : "audio ";
+        line += made.problem.empty() ? std::to_string(made.bytes.size()) + " bytes"
+                                     : std::string(made.problem);
+        lines.push_back(
+            made.transcript.empty() ? line : line + ": " + std::string(made.transcript)
+        );
+    }
+
     std::vector<std::string> lines;
     int begins = 0;
     /// An empty delta came, or something for a call that had ended.

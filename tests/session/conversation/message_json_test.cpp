@@ -36,6 +36,19 @@ void expect_unchanged(std::string_view text) {
     EXPECT_EQ(json::serialize(to_json(read(text))), text);
 }
 
+TEST(MessageJson, OnlyStoresSeeThePartsOfAnActivity) {
+    const json::value stored = json::parse(
+        R"({"id":"m","role":"activity","content":{"a":1},"activityType":"A","parts":[{"type":"x"}]})"
+    );
+
+    const message kept = message_from_stored_json(stored).value();
+
+    EXPECT_EQ(kept.content, parts(R"([{"type":"x"}])"));
+    EXPECT_EQ(to_stored_json(kept), stored);
+    EXPECT_EQ(to_json(kept).if_contains("parts"), nullptr);
+    EXPECT_TRUE(is_empty(message_from_json(stored).value().content)) << "a client set them";
+}
+
 TEST(MessageJson, WritesEachRoleAsItWasRead) {
     expect_unchanged(R"({"id":"m","role":"system","content":"s","name":"n"})");
     expect_unchanged(R"({"id":"m","role":"developer","content":"d"})");

@@ -1,4 +1,5 @@
 #include "tests/translator/agui/agui_translator_case.hpp"
+#include "translator/agui/wire_content.hpp"
 
 namespace agui::translator {
 namespace {
@@ -35,6 +36,51 @@ TEST_F(ApplicationEvents, AStepIsOpenOnceAndMayBeginAgain) {
     finish(stop_reason::completed);
 
     EXPECT_EQ(stream_.lines().size(), 6U);
+}
+
+// The stream and the snapshot show the same.
+TEST_F(ApplicationEvents, AnActivityShowsItsDataPartAsALink) {
+    session::message activity;
+    activity.id = "a1";
+    activity.role = session::role::activity;
+    activity.activity_type = "generated-media";
+    activity.activity = {{"sha256", "abc"}};
+    activity.content = boost::json::array{{{"type", "image"}}};
+    session::message other = activity;
+    other.id = "a2";
+    other.content = std::string();
+    const std::vector<session::message> all = {activity, other};
+    agui_translator linking(stream_, {.part_link = [](std::string_view sha256, unix_ms now) {
+                                return std::string(sha256) + "@" + std::to_string(now);
+                            }});
+
+    linking.set_time(7);
+    linking.start({.thread_id = "t", .run_id = "r", .parent_run_id = {}});
+    linking.translate(runner::activity_shown{&activity});
+    linking.translate(runner::messages_snapshot{&all});
+
+    EXPECT_THAT(stream_.lines()[1], HasSubstr(R"("content":{"sha256":"abc","url":"abc@7"}})"));
+    for (const projection form : {projection::v1_1, projection::undeclared}) {
+        EXPECT_THAT(
+            stream_.lines(form)[2],
+            HasSubstr(R"("content":{"sha256":"abc","url":"abc@7"},"activityType")")
+        );
+        EXPECT_THAT(
+            stream_.lines(form)[2], HasSubstr(R"("content":{"sha256":"abc"},"activityType")")
+        );
+    }
+}
+
+TEST_F(ApplicationEvents, AnActivityWithoutALinkHasNoUrl) {
+    session::message activity;
+    activity.role = session::role::activity;
+    activity.activity = {{"sha256", "abc"}};
+    activity.content = boost::json::array{{{"type", "image"}}};
+
+    EXPECT_EQ(wire_activity(activity, {}), activity.activity);
+    EXPECT_EQ(
+        wire_activity(activity, [](std::string_view) { return std::string(); }), activity.activity
+    );
 }
 
 TEST_F(ApplicationEvents, PassBetweenTheDeltasOfAText) {
