@@ -188,6 +188,15 @@ browser_page() {
     cp "$source/index.html" "$page/" && export "$variable=$page"
 }
 
+# The npm package of examples/clients, as a user would install it.
+gateway_agent() {
+    local source=$project/examples/clients/gateway-agent packed=$work/gateway-agent
+    node_packages "Node packages of gateway-agent" "$source" || return 1
+    rm -rf "$packed" && mkdir -p "$packed" || return 1
+    step "the npm package gateway-agent" env -C "$source" "${npm[@]}" pack --silent --pack-destination "$packed" || return 1
+    tar -xzf "$packed"/agui-gateway-agent-*.tgz -C "$packed" && export AGUI_GATEWAY_AGENT=$packed/package
+}
+
 # is_at_least WANTED VERSION
 is_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
@@ -360,6 +369,7 @@ release_parts() {
     if ! $all; then unit_tests release; fi
     fixtures release
     end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs copilotkit_routes.test.mjs approvals.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs
+    gateway_agent && node_tests release "The agent of examples/clients" gateway_agent.test.mjs
     node_tests release "Stop and send, examples, defaults" stop_and_send.test.mjs examples_clients.test.mjs tools_example.test.mjs config_defaults.test.mjs
     node_tests release "Photos, generated media, the checker of random streams, dialects, models, vendors" photos.test.mjs generated_media.test.mjs model_streams/check.test.mjs dialects.test.mjs models.test.mjs vendors.test.mjs
     AGUI_RECORDED_STREAMS=$work/streams node_tests release "Strict schemas and clients over all streams" strict.test.mjs
