@@ -306,8 +306,9 @@ session::history_input history_of(
     for (const translator::resume_entry& entry : input.resume) {
         history.approvals.push_back({entry.interrupt_id, entry.cancelled, entry.payload});
     }
-    history.fits_tool = [&server_tools, budget = std::make_shared<runner::check_budget>(
-                                        )](std::string_view name, boost::json::object arguments) {
+    history.checks.arguments = [&server_tools, budget = std::make_shared<runner::check_budget>()](
+                                   std::string_view name, boost::json::object arguments
+                               ) {
         const auto tools = server_tools.snapshot();
         const runner::registered_tool* const tool = tools->find_tool(name);
         return tool == nullptr || tool->schema == nullptr || !tool->schema->fit(arguments, *budget);

@@ -29,6 +29,9 @@ constexpr std::string_view expired = "An interrupt has expired, so it can only b
 constexpr std::string_view bad_payload = "An answer does not fit its responseSchema.";
 constexpr std::string_view bad_arguments = "Edited arguments do not fit the tool.";
 
+// The result of a call whose question was cancelled: its tool has already been called.
+constexpr std::string_view not_given = "The input that the tool asked for was not given.";
+
 const tool_call* written_call(const thread_record& thread, const call_record& call) {
     if (call.made_in >= thread.nodes.size()) {
         return nullptr;
@@ -38,8 +41,14 @@ const tool_call* written_call(const thread_record& thread, const call_record& ca
     return found == made.end() ? nullptr : &*found;
 }
 
-unix_ms expiry_of(const thread_record& thread, const call_record& call, std::chrono::seconds life) {
-    return thread.nodes[call.made_in].created_at + std::chrono::milliseconds(life).count();
+// Of the approval of a call that has asked nothing, otherwise of its last question.
+unix_ms expiry_of(
+    const thread_record& thread, const call_record& call, const call_inputs& asked,
+    std::chrono::seconds life
+) {
+    const unix_ms begin = asked.questions.empty() ? thread.nodes[call.made_in].created_at
+                                                  : asked.questions.back().asked_at;
+    return begin + std::chrono::milliseconds(life).count();
 }
 
 std::string digest_of(const approval_answer& given) {
@@ -60,9 +69,9 @@ class judge {
 public:
     judge(
         const thread_record& thread, const std::function<bool(const call_record&)>& is_on_branch,
-        const argument_check& fits, std::chrono::seconds life, unix_ms now
+        const answer_checks& checks, std::chrono::seconds life, unix_ms now
     )
-        : thread_(thread), is_on_branch_(is_on_branch), fits_(fits), life_(life), now_(now) {}
+        : thread_(thread), is_on_branch_(is_on_branch), checks_(checks), life_(life), now_(now) {}
 
     judged_answers run(const std::vector<approval_answer>& given) {
         if (!given.empty()) {
@@ -86,6 +95,15 @@ public:
     }
 
 private:
+    // The approval or the question that an id names.
+    struct named {
+        const call_record* call = nullptr;
+        const call_inputs* asked = nullptr;
+        std::size_t question = 0; // Its number; 0 for the approval.
+
+        [[nodiscard]] bool is_last() const noexcept { return question == asked->questions.size(); }
+    };
+
     // Built once, because a request may have thousands of answers.
     void index() {
         count_work(thread_.calls.size() + thread_.nodes.size());
@@ -98,6 +116,7 @@ private:
                 digests_.emplace(result.tool_call_id, result.approval_answer);
             }
         }
+        inputs_ = input_index(thread_);
     }
 
     static judged_answers refused(std::string_view why) {
@@ -107,44 +126,77 @@ private:
     }
 
     std::string_view read(const approval_answer& given) {
-        const call_record* const call = find_call(given.approval_id);
-        if (call == nullptr) {
+        const std::optional<named> about = find(given.approval_id);
+        if (!about) {
             ++out_.unknown;
             return {};
         }
-        if (call->status == call_status::asked) {
-            return read_answer(given, *call);
+        if (about->call->status == call_status::asked && about->is_last()) {
+            return read_answer(given, *about);
         }
-        return read_repeat(given, *call);
+        return read_repeat(given, *about);
     }
 
-    // nullptr if the id does not name a call of the branch with its tool and its arguments.
-    [[nodiscard]] const call_record* find_call(std::string_view id) const {
+    // nullopt if the id does not name a call of the branch with its tool and its arguments.
+    [[nodiscard]] std::optional<named> find(std::string_view id) const {
         const auto found = calls_.find(call_of_approval(id));
         if (found == calls_.end()) {
-            return nullptr;
+            return std::nullopt;
         }
         const call_record& call = *found->second;
-        if (call.owner != call_owner::server || !is_on_branch_(call)) {
-            return nullptr;
+        const tool_call* const written = call.owner == call_owner::server && is_on_branch_(call)
+                                             ? written_call(thread_, call)
+                                             : nullptr;
+        if (written == nullptr) {
+            return std::nullopt;
         }
-        const tool_call* const written = written_call(thread_, call);
-        return written != nullptr && approval_id(thread_.key, *written) == id ? &call : nullptr;
+        const call_inputs& asked = inputs_.of(call.id);
+        const bool had_approval = asked.questions.empty() || !asked.approval.digest.empty();
+        for (std::size_t i = had_approval ? 0 : 1; i <= asked.questions.size(); ++i) {
+            if (approval_id(thread_.key, *written, i) == id) {
+                return named{&call, &asked, i};
+            }
+        }
+        return std::nullopt;
     }
 
-    std::string_view read_answer(const approval_answer& given, const call_record& call) {
+    std::string_view read_answer(const approval_answer& given, const named& about) {
         judged_answer answer;
-        answer.call = &call;
+        answer.call = about.call;
         answer.digest = digest_of(given);
+        answer.is_input = about.question > 0;
         if (given.cancelled) {
             answer.becomes = call_status::cancelled;
-        } else if (now_ >= expiry_of(thread_, call, life_)) {
+        } else if (now_ >= expiry_of(thread_, *about.call, *about.asked, life_)) {
             return expired;
+        } else if (answer.is_input) {
+            if (const auto refusal = read_input(given.payload, *about.asked, answer);
+                !refusal.empty()) {
+                return refusal;
+            }
         } else if (const auto refusal = read_payload(given.payload, answer); !refusal.empty()) {
             return refusal;
         }
-        answered_.insert(call.id);
+        answered_.insert(about.call->id);
         out_.answers.push_back(std::move(answer));
+        return {};
+    }
+
+    // The tool is called again as the approval has allowed it, with all answers.
+    std::string_view read_input(
+        const std::optional<json::value>& payload, const call_inputs& asked, judged_answer& answer
+    ) const {
+        json::value given = payload ? json::value(*payload, json::storage_ptr()) : json::value();
+        if (checks_.input && !checks_.input(asked.questions.back().schema(), given)) {
+            return bad_payload;
+        }
+        for (std::size_t i = 0; i + 1 < asked.questions.size(); ++i) {
+            const json::value* const earlier = asked.questions[i].answer;
+            answer.inputs.push_back(earlier == nullptr ? json::value() : *earlier);
+        }
+        answer.inputs.push_back(std::move(given));
+        answer.arguments = asked.approval.arguments;
+        answer.becomes = call_status::approved;
         return {};
     }
 
@@ -171,7 +223,7 @@ private:
         }
         answer.becomes = call_status::approved;
         if (edited != nullptr) {
-            if (fits_ && !fits_(answer.call->name, edited->get_object())) {
+            if (checks_.arguments && !checks_.arguments(answer.call->name, edited->get_object())) {
                 return bad_arguments;
             }
             answer.arguments = json::serialize(*edited);
@@ -180,32 +232,43 @@ private:
     }
 
     // A client that has not seen the outcome of its answer sends it again.
-    std::string_view read_repeat(const approval_answer& given, const call_record& call) {
-        if (call.status == call_status::indeterminate) {
+    std::string_view read_repeat(const approval_answer& given, const named& about) {
+        if (about.call->status == call_status::indeterminate) {
             return {};
         }
-        const auto known = digests_.find(call.id);
-        if (known == digests_.end()) {
+        const std::string_view known = known_digest(about);
+        if (known.empty()) {
             ++out_.unknown;
             return {};
         }
-        return known->second == digest_of(given) ? std::string_view() : answered_otherwise;
+        return known == digest_of(given) ? std::string_view() : answered_otherwise;
+    }
+
+    // Of the answer that an approval or a question has; empty if none is known.
+    [[nodiscard]] std::string_view known_digest(const named& about) const {
+        if (!about.is_last()) {
+            return about.question == 0 ? std::string_view(about.asked->approval.digest)
+                                       : about.asked->questions[about.question - 1].digest;
+        }
+        const auto known = digests_.find(about.call->id);
+        return known == digests_.end() ? std::string_view() : known->second;
     }
 
     const thread_record& thread_;
     const std::function<bool(const call_record&)>& is_on_branch_;
-    const argument_check& fits_;
+    const answer_checks& checks_;
     const std::chrono::seconds life_;
     const unix_ms now_;
     judged_answers out_;
     view_map<const call_record*> calls_;
     view_map<std::string_view> digests_; // Of the answers that the calls' results hold.
+    input_index inputs_;
     view_set answered_;
 };
 
 } // namespace
 
-std::string approval_id(const thread_key& key, const tool_call& call) {
+std::string approval_id(const thread_key& key, const tool_call& call, std::size_t question) {
     // Half of a SHA-256 is enough to tell arguments apart, and keeps the id readable.
     constexpr std::size_t digest_characters = 32;
     json::array bound{key.principal, key.thread_id, call.id, call.name};
@@ -213,6 +276,9 @@ std::string approval_id(const thread_key& key, const tool_call& call) {
         bound.push_back(*arguments);
     } else {
         bound.emplace_back(call.arguments);
+    }
+    if (question > 0) {
+        bound.emplace_back(question);
     }
     const std::string digest = sha256_text(sorted_json(json::value(std::move(bound))));
     return call.id + digest_mark + digest.substr(0, digest_characters);
@@ -235,13 +301,21 @@ open_approvals(const thread_record& thread, node_index tip, std::chrono::seconds
     for (const node_index node : thread.path(tip)) {
         on_branch[node] = true;
     }
+    const input_index inputs(thread);
     for (const call_record& call : thread.calls) {
         const tool_call* const written = waits(call) ? written_call(thread, call) : nullptr;
-        if (written != nullptr && on_branch[call.made_in]) {
-            open.push_back(
-                {approval_id(thread.key, *written), call.id, call.name, written->arguments,
-                 expiry_of(thread, call, life), thread.nodes[call.made_in].message.subagent_run_id}
-            );
+        if (written == nullptr || !on_branch[call.made_in]) {
+            continue;
+        }
+        const call_inputs& asked = inputs.of(call.id);
+        open.push_back(
+            {approval_id(thread.key, *written, asked.questions.size()), call.id, call.name,
+             written->arguments, expiry_of(thread, call, asked, life),
+             thread.nodes[call.made_in].message.subagent_run_id}
+        );
+        if (!asked.questions.empty()) {
+            open.back().question =
+                std::make_shared<const input_question>(asked.questions.back().read());
         }
     }
     return open;
@@ -249,10 +323,10 @@ open_approvals(const thread_record& thread, node_index tip, std::chrono::seconds
 
 judged_answers judge_approvals(
     const thread_record& thread, const std::vector<approval_answer>& given,
-    const std::function<bool(const call_record&)>& is_on_branch, const argument_check& fits,
+    const std::function<bool(const call_record&)>& is_on_branch, const answer_checks& checks,
     std::chrono::seconds life, unix_ms now
 ) {
-    return judge(thread, is_on_branch, fits, life, now).run(given);
+    return judge(thread, is_on_branch, checks, life, now).run(given);
 }
 
 message refused_result(const judged_answer& answer) {
@@ -260,7 +334,10 @@ message refused_result(const judged_answer& answer) {
     call.id = answer.call->id;
     call.name = answer.call->name;
     message result = shown_missing_result(call, answer.becomes);
-    if (!answer.reason.empty()) {
+    if (answer.is_input) {
+        result.error = not_given;
+        result.content = json::serialize(json::object{{"error", not_given}});
+    } else if (!answer.reason.empty()) {
         // Without its full stop, the sentence introduces the person's words.
         result.error->pop_back();
         *result.error += ": " + answer.reason;

@@ -139,7 +139,7 @@ public:
         judged_ = judge_approvals(
             thread_, input_.approvals,
             [this](const call_record& call) { return calls_.made.contains(call.id); },
-            input_.fits_tool, policy_.approval_life, input_.now
+            input_.checks, policy_.approval_life, input_.now
         );
         if (!judged_.refusal.empty()) {
             history_plan refused;
@@ -162,7 +162,7 @@ public:
 private:
     std::optional<failure> read(std::size_t index) {
         const message& given = input_.messages[index];
-        if (is_missing_result(given) || is_failure_note(given)) {
+        if (is_missing_result(given) || is_failure_note(given) || is_input_note(given)) {
             return std::nullopt; // This server made it, and makes it again when needed.
         }
         if (given.role == role::tool) {

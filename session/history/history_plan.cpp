@@ -186,7 +186,7 @@ private:
         judged_ = judge_approvals(
             thread_, input_.approvals,
             [this](const call_record& call) { return is_on_base_path(call.made_in); },
-            input_.fits_tool, policy_.approval_life, input_.now
+            input_.checks, policy_.approval_life, input_.now
         );
         if (judged_.unknown > 0) {
             out_.warn("a resume entry names no interrupt of this conversation");

@@ -4,6 +4,8 @@
 #include "session/conversation/thread.hpp"
 #include "session/history/approval.hpp"
 
+#include <boost/json/value.hpp>
+
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -54,8 +56,8 @@ struct history_input {
     /// True for the name of a tool that the server executes.
     std::function<bool(std::string_view)> is_server_tool;
     std::vector<approval_answer> approvals; ///< The request's `resume`.
-    argument_check fits_tool;               ///< If empty, all arguments fit.
-    unix_ms now = 0;                        ///< The time at which approvals expire.
+    answer_checks checks;
+    unix_ms now = 0; ///< The time at which approvals expire.
 };
 
 /// The next step of the run after the input has been stored.
@@ -69,11 +71,12 @@ enum class next_step {
     refuse, ///< The answers to approvals are refused as a whole: fail. Nothing is stored.
 };
 
-/// A call that the run executes because the request approves it.
+/// A call that the run executes because the request approves it or answers its question.
 struct approved_call {
     std::string call_id;
-    std::optional<std::string> arguments; ///< In place of the model's, as JSON.
-    std::string digest;                   ///< message::approval_answer of its result.
+    std::optional<std::string> arguments;        ///< In place of the model's, as JSON.
+    std::string digest;                          ///< message::approval_answer of its result.
+    std::vector<boost::json::value> inputs = {}; ///< judged_answer::inputs
 };
 
 /// An answer that takes effect.

@@ -29,7 +29,11 @@ bool is_user(const message& value) noexcept {
 
 std::size_t end_without_notes(const thread_record& thread, const std::vector<node_index>& path) {
     std::size_t end = path.size();
-    while (end > 0 && is_failure_note(thread.nodes[path[end - 1]].message)) {
+    const auto is_note = [&](node_index node) {
+        const message& stored = thread.nodes[node].message;
+        return is_failure_note(stored) || is_input_note(stored);
+    };
+    while (end > 0 && is_note(path[end - 1])) {
         --end;
     }
     return end;
@@ -171,7 +175,10 @@ std::optional<message> plan_writer::settle(const judged_answer& answer, call_rec
     call.status = answer.becomes;
     if (answer.becomes == call_status::approved) {
         call.run_id.clear(); // It becomes a call of the request's run.
-        plan_.approved.push_back({call.id, answer.arguments, answer.digest});
+        if (!answer.inputs.empty()) {
+            keep_input(answer);
+        }
+        plan_.approved.push_back({call.id, answer.arguments, answer.digest, answer.inputs});
         set_call(std::move(call));
         return std::nullopt;
     }
@@ -179,6 +186,19 @@ std::optional<message> plan_writer::settle(const judged_answer& answer, call_rec
     message result = refused_result(answer);
     plan_.refused_calls.push_back({answer.call->id, result.id});
     return result;
+}
+
+void plan_writer::keep_input(const judged_answer& answer) {
+    if (tip_ == no_node) {
+        return; // No branch has the call.
+    }
+    const std::size_t stored = thread_.nodes.size();
+    const stored_message& before =
+        tip_ < stored ? thread_.nodes[tip_] : plan_.change.messages[tip_ - stored];
+    message note =
+        answer_note(before.message.id, answer.call->id, answer.inputs.back(), answer.digest);
+    note.subagent_run_id = thread_.nodes[answer.call->made_in].message.subagent_run_id;
+    append(std::move(note));
 }
 
 void plan_writer::warn(std::string_view text) {

@@ -89,6 +89,8 @@ public:
     void warn(std::string_view text);
 
 private:
+    void keep_input(const judged_answer& answer);
+
     const thread_record& thread_;
     history_plan& plan_;
     node_index tip_ = no_node;

@@ -3,6 +3,7 @@
 #include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/history/history_selection.hpp"
+#include "session/history/input_note.hpp"
 #include "session/history/missing_result.hpp"
 #include "session/history/turn_failure.hpp"
 
@@ -50,7 +51,7 @@ public:
     }
 
     void add(const message& stored) {
-        if (is_silent(stored)) {
+        if (is_silent(stored) || is_input_note(stored)) {
             return;
         }
         if (is_failure_note(stored)) {

@@ -122,7 +122,7 @@ TEST(Approval, ReplacesTheArguments) {
     const thread_builder thread = asking_for({weather("c1")});
     const std::string edited = R"({"approved":true,"editedArgs":{"city":"Paris"},"reason":null})";
     history_input given = resume({answers(thread, weather("c1"), edited)});
-    given.fits_tool = [](std::string_view tool, const boost::json::object& arguments) {
+    given.checks.arguments = [](std::string_view tool, const boost::json::object& arguments) {
         return tool == "get_weather" && arguments.contains("city");
     };
 
@@ -315,7 +315,7 @@ TEST_P(ApprovalRefused, LeavesEverythingAsItWas) {
         {user("u2", "Two")}
     );
     given.now = GetParam().now;
-    given.fits_tool = [](std::string_view, const boost::json::object& arguments) {
+    given.checks.arguments = [](std::string_view, const boost::json::object& arguments) {
         return arguments.contains("city");
     };
     history_policy policy;
