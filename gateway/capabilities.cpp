@@ -40,8 +40,10 @@ bool asks_for_approval(const config& all, const agent_config& agent, std::size_t
 
 json::object people_of(const config& all, const agent_config& agent) {
     const bool asks = asks_for_approval(all, agent);
-    return {{"supported", true}, {"approvals", asks},  {"interventions", true},
-            {"feedback", false}, {"interrupts", asks}, {"approveWithEdits", asks}};
+    // Webhooks may also ask for input, which no configuration tells.
+    const bool interrupts = asks || !all.tools.webhooks.empty();
+    return {{"supported", true}, {"approvals", asks},        {"interventions", true},
+            {"feedback", false}, {"interrupts", interrupts}, {"approveWithEdits", asks}};
 }
 
 json::object execution_of(const config& all, const agent_config& agent) {

@@ -4,6 +4,7 @@
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/loop_warnings.hpp"
 #include "runner/tools/check_budget.hpp"
+#include "runner/tools/tool_question.hpp"
 #include "session/base/text_map.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "session/history/history_ids.hpp"
@@ -60,7 +61,8 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
     };
     add("run.started", {});
     for (const session::approved_call& call : plan.approved) {
-        add("interrupt.answered", {{"toolCallId", call.call_id}, {"approved", true}});
+        const std::string_view what = call.inputs.empty() ? "approved" : "input";
+        add("interrupt.answered", {{"toolCallId", call.call_id}, {what, true}});
     }
     for (const session::taken_answer& call : plan.refused_calls) {
         add("interrupt.answered", {{"toolCallId", call.call_id}, {"approved", false}});
@@ -306,13 +308,17 @@ session::history_input history_of(
     for (const translator::resume_entry& entry : input.resume) {
         history.approvals.push_back({entry.interrupt_id, entry.cancelled, entry.payload});
     }
-    history.checks.arguments = [&server_tools, budget = std::make_shared<runner::check_budget>()](
-                                   std::string_view name, boost::json::object arguments
-                               ) {
+    const auto budget = std::make_shared<runner::check_budget>();
+    history.checks.arguments = [&server_tools,
+                                budget](std::string_view name, boost::json::object arguments) {
         const auto tools = server_tools.snapshot();
         const runner::registered_tool* const tool = tools->find_tool(name);
         return tool == nullptr || tool->schema == nullptr || !tool->schema->fit(arguments, *budget);
     };
+    history.checks.input =
+        [budget](const boost::json::object& schema, const boost::json::value& answer) {
+            return runner::fits_question(schema, answer, *budget);
+        };
     history.now = now;
     return history;
 }

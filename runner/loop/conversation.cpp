@@ -231,7 +231,7 @@ void conversation::add_additions(session::changes& change) {
 
 void conversation::add_failure(session::changes& change, const session::turn_failure& failure)
     const {
-    const std::string about = change.messages.empty() ? tip_id_ : change.messages.back().message.id;
+    const std::string about = last_id(change);
     branch_growth growing = growth_after(std::move(change));
     if (growing.tip == session::no_node) {
         change = std::move(growing.change);

@@ -121,6 +121,10 @@ public:
     [[nodiscard]] const std::vector<session::tool_call>& calls_to_execute() const noexcept {
         return to_execute_;
     }
+    /// The id of the last message after the change: the one that a note following it takes.
+    [[nodiscard]] const std::string& last_id(const session::changes& change) const noexcept {
+        return change.messages.empty() ? tip_id_ : change.messages.back().message.id;
+    }
     /// Sets the call's status in `change`.
     static void set_status(
         session::changes& change, const session::call_record& call, session::call_status status

@@ -153,6 +153,8 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
     for (tool_batch::finished& one : finished) {
         if (one.outcome.what == tool_outcome::kind::suspended) {
             run_.thread.suspend(one.call_id);
+        } else if (one.outcome.what == tool_outcome::kind::input) {
+            keep_question(growing, one);
         } else if (one.outcome.what == tool_outcome::kind::external) {
             call_record changed = run_.thread.own_call(one.call_id);
             changed.owner = call_owner::external;
@@ -192,6 +194,22 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
         );
     }
     co_return ended;
+}
+
+// The question and the status are stored together, so that no crash separates them.
+void tool_round::keep_question(branch_growth& growing, const tool_batch::finished& one) const {
+    const session::approved_call* const approval = approval_of(one.call_id);
+    session::earlier_approval earlier;
+    if (approval != nullptr && approval->inputs.empty()) {
+        earlier = {approval->digest, approval->arguments};
+    }
+    run_.thread.append(
+        growing,
+        session::question_note(
+            run_.thread.last_id(growing.change), one.call_id, *one.outcome.question, earlier
+        )
+    );
+    conversation::set_status(growing.change, run_.thread.own_call(one.call_id), call_status::held);
 }
 
 // The tool has done its work, so the model gets its result even if the state was not changed.
@@ -339,6 +357,9 @@ tool_invocation tool_round::invocation(const session::tool_call& call) const {
     made.principal = run_.request.key.principal;
     made.headers = run_.request.headers;
     made.run = run_.context;
+    if (approval != nullptr) {
+        made.inputs = approval->inputs;
+    }
     return made;
 }
 

@@ -21,10 +21,10 @@ class tool_round {
 public:
     explicit tool_round(const run_parts& run) noexcept : run_(run) {}
 
-    /// Executes conversation::calls_to_execute(). Returns nullopt once each call has a result or
-    /// was handed over by its tool, or its subagent waits. After a stop, or if a result could not
-    /// be shown or stored, no further tool of the round is started, and the running ones are
-    /// cancelled. Subagents are waited for in any case.
+    /// Executes conversation::calls_to_execute(). Returns nullopt once each call has a result, was
+    /// handed over by its tool or asks a person for input, or its subagent waits. After a stop, or
+    /// if a result could not be shown or stored, no further tool of the round is started, and the
+    /// running ones are cancelled. Subagents are waited for in any case.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute();
 
     /// True if a person has to approve the call before it is executed. False for a call that gets
@@ -44,6 +44,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool> wait_for(tool_batch& batch);
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished);
+    void keep_question(branch_growth& growing, const tool_batch::finished& one) const;
     [[nodiscard]] boost::asio::awaitable<void> carry_out(tool_outcome& outcome);
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
     /// nullptr if the call needed no approval.

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_blanks.hpp"
 #include "runner/base/utf8.hpp"
+#include "runner/tools/tool_question.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/finite_json.hpp"
@@ -72,6 +73,18 @@ tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     text->resize(utf8_head(*text, max_bytes).size());
     *text += "\n[The server cut this result after " + std::to_string(text->size()) + " bytes.]";
     return outcome;
+}
+
+// Why the call gets an error result instead of a question; empty if it may ask.
+std::string_view refused_question(const tool_outcome& outcome, const tool_invocation& call) {
+    if (outcome.what != tool_outcome::kind::input) {
+        return {};
+    }
+    if (call.inputs.size() >= session::questions_max) {
+        return "The tool asked for input too often.";
+    }
+    return outcome.question == nullptr ? "The tool asked for input without a question."
+                                       : question_problem(*outcome.question);
 }
 
 /// An exception's text comes from the tool's author, who may mean it for the model.
@@ -262,6 +275,9 @@ void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
     pass_failpoint("batch.finished");
     if (cancelled_) {
         return;
+    }
+    if (const std::string_view why = refused_question(outcome, ended.call); !why.empty()) {
+        outcome = error_result(std::string(why));
     }
     outcome = bounded(std::move(outcome), max_result_bytes_);
     if (outcome.shown && make_utf8(*outcome.shown) > max_result_bytes_) {

@@ -6,10 +6,12 @@
 #include "runner/tools/tool_effects.hpp"
 #include "session/base/log.hpp"
 #include "session/base/mutex.hpp"
+#include "session/conversation/input_question.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
 #include <chrono>
 #include <functional>
@@ -39,6 +41,9 @@ struct tool_invocation {
     std::vector<std::pair<std::string, std::string>> headers = {};
     /// The run's state and events. Null only if the caller is not a run.
     std::shared_ptr<run_context> run = {};
+    /// A person's answers to the questions that the tool has asked for this call, in order; each
+    /// fits the schema of its question. Empty when the tool is called for the first time.
+    std::vector<boost::json::value> inputs = {};
 };
 
 struct tool_outcome {
@@ -52,6 +57,11 @@ struct tool_outcome {
         /// The call's subagent waits for an answer of the caller or for an approval. The call stays
         /// open, and a later run goes on with it. Only agents that are tools return it.
         suspended,
+        /// The tool has asked a person for input (ask()). The call stays open and the run ends;
+        /// with the answer, the tool is called again, with all answers so far
+        /// (tool_invocation::inputs). Everything that it did before is done again, so it should
+        /// ask before it changes anything.
+        input,
     };
     kind what = kind::result;
     session::content content;
@@ -61,6 +71,18 @@ struct tool_outcome {
     std::optional<session::content> shown = {};
     /// Carried out before the result is shown; may be null.
     std::shared_ptr<const tool_effects> effects = {};
+    /// With kind::input; otherwise null.
+    std::shared_ptr<const session::input_question> question = {};
+
+    /// Asks a person for input instead of giving a result. A call that asks for more than
+    /// session::questions_max inputs, and one whose question cannot be asked (question_problem),
+    /// gets an error result.
+    [[nodiscard]] static tool_outcome ask(session::input_question question) {
+        tool_outcome made;
+        made.what = kind::input;
+        made.question = std::make_shared<const session::input_question>(std::move(question));
+        return made;
+    }
 };
 
 /// Thrown by a tool to give the model an error: its text becomes the result.

@@ -32,6 +32,12 @@ struct tool_parameter {
     std::string description;
 };
 
+/// A first parameter of a tool's function that is no argument of the tool: a person's answers to
+/// the questions that the tool has asked for this call (tool_outcome::ask).
+struct tool_inputs {
+    std::vector<boost::json::value> values; ///< tool_invocation::inputs
+};
+
 namespace detail {
 
 template <class Function>
@@ -55,8 +61,24 @@ struct kept_arguments<std::tuple<Parameters...>> {
 };
 /// Tuple of the values of a function's parameters.
 template <class Function>
-using arguments_of =
+using parameters_of =
     typename kept_arguments<boost::callable_traits::args_t<Function, std::tuple>>::type;
+
+template <class Parameters>
+struct only_arguments {
+    using type = Parameters;
+    static std::tuple<> inputs(const tool_invocation& /*call*/) { return {}; }
+};
+template <class... Parameters>
+struct only_arguments<std::tuple<tool_inputs, Parameters...>> {
+    using type = std::tuple<Parameters...>;
+    static std::tuple<tool_inputs> inputs(const tool_invocation& call) {
+        return {tool_inputs{call.inputs}};
+    }
+};
+/// The same without tool_inputs.
+template <class Function>
+using arguments_of = typename only_arguments<parameters_of<Function>>::type;
 
 /// A function whose arguments are the members of a struct.
 template <class Arguments>
@@ -160,7 +182,10 @@ template <class Function>
 [[nodiscard]] boost::asio::awaitable<tool_outcome>
 call_typed(std::shared_ptr<typed_function<Function>> typed, tool_invocation call) {
     using returned = boost::callable_traits::return_type_t<Function>;
-    auto arguments = read_arguments<arguments_of<Function>>(call.arguments, typed->parameters);
+    auto arguments = std::tuple_cat(
+        only_arguments<parameters_of<Function>>::inputs(call),
+        read_arguments<arguments_of<Function>>(call.arguments, typed->parameters)
+    );
     if constexpr (std::is_same_v<returned, boost::asio::awaitable<void>>) {
         co_await std::apply(typed->function, std::move(arguments));
         co_return tool_outcome();
@@ -205,7 +230,8 @@ template <class Function>
 /// the names of parameters, so they are given, each with a description if it needs one: `{{"city",
 /// "In English."}, "days"}`. The function may be a coroutine (awaitable<T>). It returns void, text,
 /// any type that a parameter may have, session::content, a tool_outcome, or result<T>, whose
-/// failure the model gets. It throws tool_error to give the model an error.
+/// failure the model gets. It throws tool_error to give the model an error. A function that asks a
+/// person for input (tool_outcome::ask) has a first parameter of type tool_inputs, without a name.
 ///
 /// Arguments are checked before the function is called, on the run's executor; use blocking_tool()
 /// for a function that blocks. Throws std::invalid_argument if the names cannot be right.

@@ -9,10 +9,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -123,6 +125,9 @@ std::string write_body(tool_invocation& call) {
     if (!call.principal.empty()) {
         body["principal"] = call.principal;
     }
+    if (!call.inputs.empty()) {
+        body["inputs"] = boost::json::array(call.inputs.begin(), call.inputs.end());
+    }
     return boost::json::serialize(body);
 }
 
@@ -181,6 +186,7 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
     transport_request request;
     request.method = settings.method;
     request.target = hook.target;
+    const std::size_t inputs = call.inputs.size();
     if (settings.method == http_method::get) {
         request.target = write_target(hook, call);
         request.headers = {
@@ -192,13 +198,21 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
         if (!call.principal.empty()) {
             request.headers.emplace_back("X-Agui-Principal", as_header(call.principal));
         }
+        if (!call.inputs.empty()) {
+            const boost::json::array inputs(call.inputs.begin(), call.inputs.end());
+            request.headers.emplace_back(
+                "X-Agui-Inputs", as_header(boost::json::serialize(inputs))
+            );
+        }
     } else {
         request.body = write_body(call);
     }
     if (may_repeat(settings)) {
         const std::string owner = call.principal.empty() ? "" : as_header(call.principal) + "/";
+        const std::string round = inputs == 0 ? "" : "/" + std::to_string(inputs);
         request.headers.emplace_back(
-            "Idempotency-Key", owner + as_header(call.thread_id) + "/" + as_header(call.call_id)
+            "Idempotency-Key",
+            owner + as_header(call.thread_id) + "/" + as_header(call.call_id) + round
         );
     }
     for (const auto& [name, value] : call.headers) {

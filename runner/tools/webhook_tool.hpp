@@ -33,20 +33,21 @@ struct webhook_settings {
     memory_budget* budget = nullptr; ///< Counts the answer while it is read; may be null.
 };
 
-/// A tool at a URL. Its result is the answer's body. If that is a JSON object with effects
-/// (effects_member) in `_meta`, the result is its member `result` or, without one, the rest of the
-/// object. Any status but 2xx, a timeout or a lost
-/// connection gives an error result that names the problem but not the URL. If no connection can be
-/// made, the tool is `unavailable`.
+/// A tool at a URL. Its result is the answer's body, unless that is a JSON object with effects or a
+/// question in `_meta` (read_webhook_answer()). Any status but 2xx, a timeout or a lost connection
+/// gives an error result that names the problem but not the URL. If no connection can be made, the
+/// tool is `unavailable`.
 ///
-/// POST sends `{name, arguments, toolCallId, threadId, runId, agentId, principal}`, the last only
-/// if there is one. GET appends the arguments to the query, texts unchanged and other values as
-/// JSON, and sends the ids in headers: `X-Agui-Tool-Call-Id`, `-Thread-Id`, `-Run-Id`, `-Agent-Id`
-/// and `-Principal`, where bytes that a header cannot hold are percent-encoded.
+/// POST sends `{name, arguments, toolCallId, threadId, runId, agentId, principal, inputs}`, the
+/// last two only if there are any. GET appends the arguments to the query, texts unchanged and
+/// other values as JSON, and sends the ids in headers: `X-Agui-Tool-Call-Id`, `-Thread-Id`,
+/// `-Run-Id`, `-Agent-Id`,
+/// `-Principal` and `-Inputs` (JSON), where bytes that a header cannot hold are percent-encoded.
 ///
 /// A GET, or a call that is idempotent, is sent up to twice more if the connection failed and after
 /// 429, 502, 503 and 504, unless Retry-After asks for more than 10 seconds. It has the header
-/// Idempotency-Key: principal, thread and call id, since call ids are unique in a thread only.
+/// Idempotency-Key: principal, thread and call id, since call ids are unique in a thread only; then
+/// the number of inputs, since a call with another one is not the same.
 ///
 /// errc::invalid_input if the URL cannot be used.
 [[nodiscard]] result<tool_function> make_webhook_tool(webhook_settings settings);

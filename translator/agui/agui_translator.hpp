@@ -83,8 +83,8 @@ struct run_opening {
 /// Size: no event exceeds event_bytes_max (snapshot_limit.hpp), and no delta 64 KB.
 ///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
-/// hand-off; no outcome for undeclared peers). If calls wait for an approval, it has the outcome
-/// `interrupt` with the `interrupts`, for undeclared peers too. A stop gives CUSTOM
+/// hand-off; no outcome for undeclared peers). If calls wait for an approval or for input, it has
+/// the outcome `interrupt` with the `interrupts`, for undeclared peers too. A stop gives CUSTOM
 /// `agui-gateway.run.stopped`
 /// {"reason"}, then RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for
 /// user_stop, plugin_stop, superseded and max_output_tokens, and RUN_ERROR with the reason as code

@@ -33,18 +33,22 @@ json::object response_schema() {
 } // namespace
 
 json::object interrupt_json(const session::approval& asked) {
-    json::object metadata{{"kind", "approval"}, {"toolName", asked.tool}};
-    if (asked.arguments.size() <= shown_arguments_max) {
+    const session::input_question* const question = asked.question.get();
+    json::object metadata = question == nullptr ? json::object() : question->metadata;
+    metadata["kind"] = question == nullptr ? "approval" : "input";
+    metadata["toolName"] = asked.tool;
+    if (question == nullptr && asked.arguments.size() <= shown_arguments_max) {
         if (auto arguments = session::parse_arguments(asked.arguments)) {
             metadata.emplace("input", *std::move(arguments));
         }
     }
     json::object interrupt{
         {"id", asked.id},
-        {"reason", "tool_call"},
-        {"message", "Allow the call of " + asked.tool + "?"},
+        {"reason", question == nullptr ? "tool_call" : "input_required"},
+        {"message",
+         question == nullptr ? "Allow the call of " + asked.tool + "?" : question->message},
         {"toolCallId", asked.call_id},
-        {"responseSchema", response_schema()},
+        {"responseSchema", question == nullptr ? response_schema() : question->schema},
         {"expiresAt", iso_time(asked.expires_at)},
         {"metadata", std::move(metadata)},
     };

@@ -11,7 +11,8 @@ namespace agui::translator {
 /// The Interrupt object of an approval: reason `tool_call`, the call, a `responseSchema` for
 /// {"approved","reason"?,"editedArgs"?}, the time of expiry as ISO 8601, and in its metadata the
 /// tool and the arguments that are to be approved (without arguments of more than 64 KB, which the
-/// messages hold).
+/// messages hold). That of a question has the reason `input_required`, and message, schema and
+/// metadata of its tool; `kind` and `toolName` of the metadata are always the gateway's.
 [[nodiscard]] boost::json::object interrupt_json(const session::approval& asked);
 
 /// Puts the interrupts into the metadata of the last answer that makes calls, as

@@ -247,6 +247,28 @@ TEST_F(TypedTool, TakesAnythingThatCanBeCalled) {
     EXPECT_EQ(told(tool("count", "", std::move(counter)), ""), "1");
 }
 
+TEST_F(TypedTool, AsksAPersonAndGetsTheAnswers) {
+    const auto book = [](const tool_inputs& inputs, std::string city, int nights) -> tool_outcome {
+        if (inputs.values.empty()) {
+            return tool_outcome::ask({"Which bed?", {{"type", "string"}}, {}});
+        }
+        return {
+            tool_outcome::kind::result,
+            city + std::to_string(nights) + json::serialize(inputs.values[0])
+        };
+    };
+    const server_tool made = tool("book", "Books a room.", {"city", "nights"}, book);
+    EXPECT_EQ(schema_of(made).at("required"), json::value({"city", "nights"}));
+    tool_invocation call;
+    call.arguments = {{"city", "Bern"}, {"nights", 2}};
+
+    const tool_outcome asked = run(made.function(call));
+    EXPECT_EQ(asked.what, tool_outcome::kind::input);
+    EXPECT_EQ(asked.question->message, "Which bed?");
+    call.inputs = {"soft"};
+    EXPECT_EQ(session::text_of(run(made.function(call)).content), R"(Bern2"soft")");
+}
+
 TEST_F(TypedTool, RefusesNamesThatCannotBeRight) {
     const auto length = [](const place& where) {
         return where.city.size();

@@ -274,6 +274,26 @@ TEST_F(WebhookTool, AGetHasTheArgumentsInItsQuery) {
     EXPECT_EQ(seen.find("Content-"), std::string::npos) << seen;
 }
 
+TEST_F(WebhookTool, GetsTheAnswersToItsQuestions) {
+    std::string seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen = co_await peer.read_request();
+        co_await peer.send(response("sunny"));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.idempotent = true;
+    tool_invocation made = invocation();
+    made.inputs = {{{"unit", "C"}}, nullptr};
+
+    run(make(settings)(made));
+    EXPECT_NE(seen.find(R"("inputs":[{"unit":"C"},null]})"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("\r\nIdempotency-Key: thread_1/call_1/2\r\n"), std::string::npos) << seen;
+    settings.method = http_method::get;
+    run(make(settings)(made));
+    EXPECT_NE(seen.find("\r\nX-Agui-Inputs: [{\"unit\":\"C\"},null]\r\n"), std::string::npos)
+        << seen;
+}
+
 class WebhookRetry : public WebhookTool {
 protected:
     // The tool's outcome for these answers, one for each attempt. For "" the connection is closed.
