@@ -4,6 +4,7 @@
 #include "gateway/runs/run_service.hpp"
 #include "runner/http/scripted_transport.hpp"
 #include "runner/tools/tool_registry.hpp"
+#include "session/conversation/input_question.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/chat_stream/chat_messages.hpp"
 
@@ -41,6 +42,8 @@ struct canned_tool {
     runner::tool_definition definition;
     runner::tool_outcome outcome;
     std::chrono::milliseconds delay{0};
+    /// Asked one after the other, before the outcome.
+    std::vector<session::input_question> questions = {};
 };
 
 /// The events expected by a reader of one projection.

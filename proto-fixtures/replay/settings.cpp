@@ -1,5 +1,7 @@
 #include "proto-fixtures/replay/settings.hpp"
 
+#include "runner/tools/tool_question.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -112,6 +114,13 @@ canned_tool read_canned_tool(json_reader& in) {
     if (const json::value* const effects = in.find("effects")) {
         read.outcome.effects =
             runner::read_tool_effects({{"_meta", {{runner::effects_member, *effects}}}});
+    }
+    if (const json::array* const questions = in.array("questions")) {
+        for (const json::value& each : *questions) {
+            const auto question =
+                runner::read_question({{"_meta", {{runner::question_member, each}}}});
+            read.questions.push_back(question.value_or(session::input_question()));
+        }
     }
     in.done();
     return read;

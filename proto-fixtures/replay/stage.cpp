@@ -54,8 +54,12 @@ runner::tool_registry make_canned_tools(const std::vector<canned_tool>& tools) {
     for (const canned_tool& tool : tools) {
         registry.add(
             tool.definition,
-            [outcome = tool.outcome,
-             delay = tool.delay](runner::tool_invocation) -> asio::awaitable<runner::tool_outcome> {
+            [outcome = tool.outcome, delay = tool.delay,
+             questions = tool.questions](runner::tool_invocation call
+            ) -> asio::awaitable<runner::tool_outcome> {
+                if (call.inputs.size() < questions.size()) {
+                    co_return runner::tool_outcome::ask(questions[call.inputs.size()]);
+                }
                 if (delay.count() > 0) {
                     asio::steady_timer timer(co_await asio::this_coro::executor, delay);
                     co_await timer.async_wait(asio::use_awaitable);

@@ -12,6 +12,11 @@ export class WeatherService {
             const call = JSON.parse(text);
             service.calls.push(call);
             const { city } = call.arguments;
+            const questions = { Utopia: 1, 'Utopia twice': 2 }[city] ?? 0;
+            if ((call.inputs?.length ?? 0) < questions) {
+                response.end(JSON.stringify({ _meta: { 'org.agui-gateway/input': service.question } }));
+                return;
+            }
             if (city === 'Atlantis') {
                 response.writeHead(500).end('no such city');
                 return;
@@ -31,6 +36,12 @@ export class WeatherService {
     /// Resolves to the response object of the next call for Limbo, once it has arrived.
     nextInLimbo() {
         return new Promise((resolve) => (this.limbo = resolve));
+    }
+
+    /// Asked once about Utopia, and twice about "Utopia twice".
+    get question() {
+        const unit = { type: 'object', properties: { unit: { enum: ['C', 'F'] } }, required: ['unit'] };
+        return { message: 'Which unit?', responseSchema: unit, metadata: { title: 'Unit', kind: 'forged' } };
     }
 
     /// The entry of [[tools.webhook]].
