@@ -244,6 +244,9 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     request.what = std::move(what);
     request.agent = agent;
     translator::run_input& input = request.what.input;
+    if (agent->legacy_interrupts && input.resume.empty() && input.forwarded.legacy_resume) {
+        input.resume.push_back(*std::move(input.forwarded.legacy_resume));
+    }
     request.unanswered = session::calls_without_result(input.messages);
     request.conversation = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
     // From here on stops reach the request; earlier ones were kept for it.

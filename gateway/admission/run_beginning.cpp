@@ -193,6 +193,7 @@ private:
         now_ = services.time.now();
         session::history_input given =
             history_of(core_.settings, is_server_tool, services.tools, input, now_);
+        name_first_interrupt(given.approvals, thread_, policy.approval_life);
         std::vector<std::string> warnings;
         const auto restored = parts_.restore(given.messages, thread_, warnings);
         if (!restored) {

@@ -11,7 +11,7 @@ namespace {
 
 live_run::settings settings_of(
     run_core& core, const requested_run& what, const conversation_key& conversation,
-    std::string_view protocol, const std::vector<predicted_member>& predictions
+    std::string_view protocol, const agent_entry& agent
 ) {
     live_run::settings options;
     options.on_disconnect = what.on_disconnect.value_or(core.settings.on_disconnect);
@@ -20,10 +20,11 @@ live_run::settings settings_of(
     options.max_bytes = core.settings.max_run_bytes;
     options.max_waiting_messages = core.settings.max_waiting_messages;
     options.translation = core.translation_of(conversation, protocol);
+    options.translation.legacy_interrupts = agent.legacy_interrupts;
     options.observer = core.services.observer;
     options.max_thread_bytes = core.settings.max_thread_bytes;
     options.heavy = core.services.heavy;
-    options.predictions = predictions;
+    options.predictions = agent.predictions;
     return options;
 }
 
@@ -36,9 +37,8 @@ std::shared_ptr<live_run> launch_run(
 ) {
     run_core& core = *request.core;
     const process_services& services = core.services;
-    live_run::settings options = settings_of(
-        core, request.what, request.conversation, record.protocol, request.agent->predictions
-    );
+    live_run::settings options =
+        settings_of(core, request.what, request.conversation, record.protocol, *request.agent);
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.conversation), services.time, services.log,
         std::move(log), request.conversation, request.held, std::move(record),

@@ -323,6 +323,19 @@ session::history_input history_of(
     return history;
 }
 
+void name_first_interrupt(
+    std::vector<session::approval_answer>& answers, const session::thread_record& thread,
+    std::chrono::seconds life
+) {
+    for (session::approval_answer& each : answers) {
+        if (each.approval_id.empty() && thread.head < thread.branches.size()) {
+            const auto open =
+                session::open_approvals(thread, thread.branches[thread.head].tip, life);
+            each.approval_id = open.empty() ? std::string() : open.front().id;
+        }
+    }
+}
+
 std::vector<session::message> messages_to_queue(
     const translator::run_input& input, const std::optional<session::thread_record>& thread
 ) {

@@ -43,6 +43,13 @@ using server_tool_check = std::function<bool(std::string_view name)>;
     const runner::tool_registry& server_tools, const translator::run_input& input, unix_ms now
 );
 
+/// Gives an answer without an id, which only a client of `on_interrupt` sends, the id of the first
+/// open interrupt of the thread's head branch: the one that such clients are shown.
+void name_first_interrupt(
+    std::vector<session::approval_answer>& answers, const session::thread_record& thread,
+    std::chrono::seconds life
+);
+
 /// The new user messages at the end of a request, with ids: they are queued if the thread is busy.
 /// Empty if the request may not wait, for example because it also answers a call.
 [[nodiscard]] std::vector<session::message> messages_to_queue(

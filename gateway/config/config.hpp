@@ -265,8 +265,9 @@ struct agent_config {
     /// nullopt (`auto`): `append` if one of the models binds_tools(), else `exact`.
     std::optional<gateway::tool_list> tool_list;
     gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;
-    bool prefix_check = true; ///< `prefix_check = "log"`
-    bool titles = true;       ///< `title = "first_message"`
+    bool legacy_interrupts = false; ///< CUSTOM on_interrupt and forwardedProps.command.resume.
+    bool prefix_check = true;       ///< `prefix_check = "log"`
+    bool titles = true;             ///< `title = "first_message"`
 };
 
 /// The model's parameters with those of the agent, including its reply_schema.

@@ -200,6 +200,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     describe_place(table, "context", agent.context);
     describe_place(table, "state", agent.state);
     describe_state_tool(table, agent);
+    table.value("legacy_interrupts", agent.legacy_interrupts);
     table.tables("predict_state", agent.predictions, describe_prediction);
     table.choice(
         "tool_list", agent.tool_list,

@@ -184,3 +184,61 @@ for (const approval of ['never', 'always']) {
         });
     });
 }
+
+describe('interrupts for older clients', () => {
+    let model;
+    let weather;
+    let gateway;
+    let key;
+    let threadId;
+
+    before(async () => {
+        model = await ModelServer.start();
+        weather = await WeatherService.start();
+        const webhook = { ...weather.tool, approval: 'always' };
+        gateway = await Gateway.start({ model, config: { agent: { legacy_interrupts: true }, tools: { webhook: [webhook] } } });
+    });
+    after(() => stopAll(gateway, weather, model));
+    beforeEach((test) => {
+        key = `[${test.name}]`;
+        threadId = randomUUID();
+        weather.calls.length = 0;
+    });
+
+    const run = (command, more = {}) => {
+        const messages = [user(key, 'u1')];
+        return postRun(gateway, runInput({ threadId, messages, forwardedProps: { command }, ...more }));
+    };
+    const shown = (ended) => {
+        ended.expectFinished();
+        const events = ended.of('CUSTOM').filter(({ name }) => name === 'on_interrupt');
+        assert.equal(events.length, 1);
+        assert.equal(ended.last.outcome, undefined);
+        return events[0].value;
+    };
+
+    it('are answered one by one, and an old answer answers no later one', async () => {
+        model.script(key, [{ toolCalls: [call('Utopia', 'call_1')] }, { content: 'It is clear.' }]);
+        const approval = shown(await run());
+        assert.equal(JSON.parse(approval).metadata.kind, 'approval');
+        const yes = { resume: '{"approved":true}', interruptEvent: approval };
+        const question = shown(await run(yes));
+        assert.equal(JSON.parse(question).message, 'Which unit?');
+        assert.equal(shown(await run(yes)), question);
+        (await run({ resume: { approved: false }, interruptEvent: approval })).expectError('resume_rejected');
+
+        const ended = await run({ resume: { unit: 'C' } });
+
+        assert.equal(ended.expectFinished().text, 'It is clear.');
+        assert.deepEqual(ended.of('CUSTOM').filter(({ name }) => name === 'on_interrupt'), []);
+        assert.deepEqual(weather.calls.map(({ inputs }) => inputs), [undefined, [{ unit: 'C' }]]);
+    });
+
+    it('are answered by `resume` if the request has both', async () => {
+        model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, { content: 'It is clear.' }]);
+        const { id } = JSON.parse(shown(await run()));
+        const resume = [gives({ id }, { approved: false })];
+        (await run({ resume: { approved: true } }, { resume })).expectFinished();
+        assert.equal(weather.calls.length, 0);
+    });
+});

@@ -9,6 +9,7 @@
 #include "translator/agui/wire_content.hpp"
 
 #include <boost/assert.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <initializer_list>
@@ -490,11 +491,17 @@ void agui_translator::finish_asking(const runner::run_end& end, std::string_view
     for (const session::approval& asked : end.approvals) {
         interrupts.push_back(interrupt_json(asked));
     }
-    const auto write = [&](event_writer& writer) {
+    if (settings_.legacy_interrupts && !interrupts.empty()) {
+        const boost::json::string first(boost::json::serialize(interrupts.front()));
+        send_custom(custom_on_interrupt, boost::json::serialize(boost::json::value(first)));
+    }
+    const auto write = [&](event_writer& writer, bool with_outcome = true) {
         begin_finished(writer);
-        writer.member(
-            "outcome", boost::json::value{{"type", "interrupt"}, {"interrupts", interrupts}}
-        );
+        if (with_outcome) {
+            writer.member(
+                "outcome", boost::json::value{{"type", "interrupt"}, {"interrupts", interrupts}}
+            );
+        }
         add_usage(writer, usage);
         return writer.end();
     };
@@ -505,8 +512,8 @@ void agui_translator::finish_asking(const runner::run_end& end, std::string_view
     for (boost::json::value& each : interrupts) {
         any_of_subagents = each.get_object().erase(subagent_key) > 0 || any_of_subagents;
     }
-    if (any_of_subagents) {
-        out.undeclared = write(undeclared_writer_);
+    if (any_of_subagents || settings_.legacy_interrupts) {
+        out.undeclared = write(undeclared_writer_, !settings_.legacy_interrupts);
     }
     out_.on_event(out);
 }

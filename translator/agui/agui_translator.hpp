@@ -44,6 +44,10 @@ struct translator_settings {
     /// Called with the type of an event whose `undeclared` form leaves out parts of its content.
     /// May be empty.
     std::function<void(std::string_view type)> on_loss = {};
+    /// A run that ends with interrupts sends the first one as CUSTOM `on_interrupt` before its end.
+    /// The end then has no outcome for undeclared peers, because a CopilotKit that waits for this
+    /// event does not resume after an outcome that it does not know.
+    bool legacy_interrupts = false;
 };
 
 /// The contents of RUN_STARTED.

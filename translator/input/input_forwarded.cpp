@@ -2,6 +2,8 @@
 
 #include "runner/base/model_provider.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/json_member.hpp"
+#include "session/base/parse_json.hpp"
 #include "session/prompt/prompt_template.hpp"
 #include "translator/input/input_fields.hpp"
 
@@ -245,6 +247,35 @@ void read_prompt_values(
     }
 }
 
+// A text that is a JSON object or list means that: older clients can only resume with a text.
+value unpacked(const value& given, std::size_t max_depth) {
+    if (const auto* const text = given.if_string()) {
+        auto parsed = parse_json(*text, {.max_depth = max_depth});
+        if (parsed && (parsed->is_object() || parsed->is_array())) {
+            return *std::move(parsed);
+        }
+    }
+    return value(given, boost::json::storage_ptr());
+}
+
+std::optional<resume_entry> read_legacy_resume(const object& bag, std::size_t max_depth) {
+    const value* const command = find_member(bag, "command");
+    const object* const members = command == nullptr ? nullptr : command->if_object();
+    const value* const resume = members == nullptr ? nullptr : find_member(*members, "resume");
+    if (resume == nullptr) {
+        return std::nullopt;
+    }
+    resume_entry entry;
+    entry.payload = unpacked(*resume, max_depth);
+    if (const value* const shown = find_member(*members, "interruptEvent")) {
+        const value event = unpacked(*shown, max_depth);
+        if (event.is_object()) {
+            entry.interrupt_id = string_in(event.get_object(), "id");
+        }
+    }
+    return entry;
+}
+
 } // namespace
 
 forwarded_settings read_forwarded(const value& bag, const input_limits& limits, notes_type& notes) {
@@ -267,6 +298,7 @@ forwarded_settings read_forwarded(const value& bag, const input_limits& limits, 
     out.ephemeral = read_flag(*given, "ephemeral", notes);
     out.follow = read_flag(*given, "follow", notes);
     read_prompt_values(*given, limits.prompt_props, out.prompt_values, notes);
+    out.legacy_resume = read_legacy_resume(*given, limits.max_json_depth);
     return out;
 }
 

@@ -70,6 +70,10 @@ struct forwarded_settings {
     /// The members in input_limits::prompt_props, made by session::prompt_value(): strings, with
     /// numbers and booleans in their JSON form.
     boost::json::object prompt_values;
+    /// `command.resume`: the answer to an interrupt as clients send it that know only CUSTOM
+    /// `on_interrupt` (custom_on_interrupt). The id is that of `command.interruptEvent`, the
+    /// event's value; empty if it names none.
+    std::optional<resume_entry> legacy_resume;
 };
 
 /// A parsed and limited RunAgentInput (AG-UI specification, basic/run-input).

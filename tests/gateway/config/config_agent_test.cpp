@@ -176,6 +176,8 @@ TEST(Config, ReadsTheToolForTheState) {
     const std::string schema = "state_schema = '{ \"type\": \"object\" }'\n";
     const config all = load(agent + "state_tool = true\n" + schema).value();
     EXPECT_TRUE(all.agents.at(0).state_tool);
+    EXPECT_FALSE(all.agents.at(0).legacy_interrupts);
+    EXPECT_TRUE(load(agent + "legacy_interrupts = true\n").value().agents.at(0).legacy_interrupts);
     EXPECT_EQ(all.agents.at(0).state_schema, R"({"type":"object"})");
     EXPECT_NE(print_config(all).find("state_tool = true"), std::string::npos);
     EXPECT_NE(

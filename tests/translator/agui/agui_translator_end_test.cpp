@@ -199,6 +199,52 @@ TEST_F(AguiTranslator, EndsWithTheInterruptsOfAllApprovals) {
     stream_.expect_complete();
 }
 
+TEST_F(AguiTranslator, EndsWithTheQuestionOfATool) {
+    start();
+    runner::run_end end;
+    end.reason = stop_reason::approval_needed;
+    end.approvals = {{"c1:0f", "c1", "order", "{}", 0}};
+    end.approvals[0].question = std::make_shared<const session::input_question>(
+        session::input_question{"Which size?", {{"type", "string"}}, {{"a", 1}, {"kind", "forged"}}}
+    );
+    translator_.finish(end);
+
+    EXPECT_EQ(
+        stream_.last(projection::v1_0),
+        R"({"type":"RUN_FINISHED","timestamp":7,"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[)"
+        R"({"id":"c1:0f","reason":"input_required","message":"Which size?","toolCallId":"c1",)"
+        R"("responseSchema":{"type":"string"},"expiresAt":"1970-01-01T00:00:00.000Z",)"
+        R"("metadata":{"a":1,"kind":"input","toolName":"order"}}]}})"
+    );
+    stream_.expect_complete();
+}
+
+TEST(AguiTranslatorLegacy, ShowsTheFirstInterruptAsACustomEvent) {
+    test::recorded_stream stream;
+    agui_translator translator(stream, {.legacy_interrupts = true});
+    translator.set_time(7);
+    translator.start({"t", "r", ""});
+    runner::run_end end;
+    end.reason = stop_reason::approval_needed;
+    end.approvals = {{"c1:0f", "c1", "order", "{}", 0}, {"c2:1f", "c2", "order", "{}", 0}};
+    translator.finish(end);
+
+    for (const projection form : {projection::v1_1, projection::v1_0, projection::undeclared}) {
+        ASSERT_EQ(
+            stream.types(form), (std::vector<std::string>{"RUN_STARTED", "CUSTOM", "RUN_FINISHED"})
+        );
+        EXPECT_THAT(
+            stream.lines(form)[1],
+            HasSubstr(R"("name":"on_interrupt","value":"{\"id\":\"c1:0f\",\"reason\":\"tool_call\")"
+            )
+        );
+        EXPECT_EQ(
+            stream.last(form).find("outcome") == std::string::npos, form == projection::undeclared
+        );
+    }
+    stream.expect_complete();
+}
+
 TEST_F(AguiTranslator, TellsWhyAnswersToInterruptsAreRefused) {
     start();
     runner::run_end end;

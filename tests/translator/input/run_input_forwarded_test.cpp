@@ -72,6 +72,24 @@ TEST(RunInputForwarded, ReadsSettings) {
     EXPECT_TRUE(given.follow);
 }
 
+TEST(RunInputForwarded, ReadsTheAnswerOfAnOlderClient) {
+    const auto resume = [](const std::string& command) {
+        return read_with(R"("forwardedProps":{"command":)" + command + "}").forwarded.legacy_resume;
+    };
+    EXPECT_FALSE(resume("1"));
+    EXPECT_FALSE(resume(R"({"resume":null})"));
+    EXPECT_EQ(resume(R"({"resume":false})")->payload, boost::json::value(false));
+    EXPECT_EQ(resume(R"({"resume":"Yes"})")->payload, boost::json::value("Yes"));
+    EXPECT_EQ(resume(R"({"resume":"12"})")->payload, boost::json::value("12"));
+    const auto named =
+        resume(R"({"resume":"{\"approved\":true}","interruptEvent":"{\"id\":\"c1:0f\"}"})");
+    EXPECT_EQ(named->payload, (boost::json::value{{"approved", true}}));
+    EXPECT_EQ(named->interrupt_id, "c1:0f");
+    EXPECT_FALSE(named->cancelled);
+    EXPECT_EQ(resume(R"({"resume":1,"interruptEvent":{"id":"i"}})")->interrupt_id, "i");
+    EXPECT_EQ(resume(R"({"resume":1,"interruptEvent":"text"})")->interrupt_id, "");
+}
+
 TEST(RunInputForwarded, ReadsAliases) {
     const forwarded_settings given =
         read_with(
