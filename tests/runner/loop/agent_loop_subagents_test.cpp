@@ -381,6 +381,44 @@ TEST_F(AgentLoopSubagents, AnApprovalEndsTheRunAndItsAnswerGoesOn) {
     EXPECT_EQ(status_of("c3"), call_status::answered);
 }
 
+TEST_F(AgentLoopSubagents, AQuestionOfAToolEndsTheRunAndItsAnswerGoesOn) {
+    tools.add(
+        {"book", "", {}},
+        [](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+            if (call.inputs.size() < 2) {
+                co_return tool_outcome::ask({"Which?", {{"type", "object"}}, {}});
+            }
+            co_return tool_outcome{tool_outcome::kind::result, "booked"};
+        },
+        {.approval = approval_rule::always}
+    );
+    let_call(request.agent, {agent("writer", inner, {agent("reader", other)})});
+    model.turns = {calls({{"c1", "writer", task}}), says("Yes.")};
+    inner.turns = {calls({{"c2", "reader", task}}), says("Written.")};
+    other.turns = {calls({{"c3", "book", "{}"}}), says("Booked.")};
+    play();
+    ASSERT_THAT(sink.end.approvals, SizeIs(1));
+    EXPECT_EQ(sink.end.approvals[0].question, nullptr);
+    const steps approvals{R"({"approved":true})", R"({"a":1})"};
+    for (const std::string& payload : approvals) {
+        go_on({}, true, payload);
+        EXPECT_EQ(sink.end.reason, stop_reason::approval_needed);
+        ASSERT_THAT(sink.end.approvals, SizeIs(1));
+        EXPECT_NE(sink.end.approvals[0].question, nullptr);
+        EXPECT_EQ(sink.end.approvals[0].subagent_run_id, "c2:agent");
+        EXPECT_EQ(status_of("c1"), call_status::suspended);
+        EXPECT_EQ(status_of("c3"), call_status::asked);
+    }
+
+    go_on({}, true, R"({"b":2})");
+
+    EXPECT_THAT(sink.steps, Contains("c2:agent| result c3 booked"));
+    EXPECT_EQ(result_of("c1"), "Written.");
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(status_of("c3"), call_status::answered);
+    EXPECT_THAT(other.histories, SizeIs(2));
+}
+
 TEST_F(AgentLoopSubagents, AnEditedTaskIsKeptForALaterRun) {
     request.agent.approval = approval_rule::always;
     let_call(request.agent, {agent("writer", inner)});
