@@ -44,6 +44,8 @@ struct canned_tool {
     std::chrono::milliseconds delay{0};
     /// Asked one after the other, before the outcome.
     std::vector<session::input_question> questions = {};
+    std::string step;       ///< Begins and ends with the tool's work; empty if there is none.
+    boost::json::value raw; ///< Sent as a RAW event, unless it is null.
 };
 
 /// The events expected by a reader of one projection.

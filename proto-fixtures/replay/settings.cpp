@@ -104,6 +104,10 @@ canned_tool read_canned_tool(json_reader& in) {
     canned_tool read;
     read.definition = read_definition(in);
     read.delay = std::chrono::milliseconds(in.number("delayMs", 0));
+    read.step = in.text("step", "");
+    if (const json::value* const raw = in.find("raw")) {
+        read.raw = *raw;
+    }
     if (in.flag("external", false)) {
         read.outcome.what = kind::external;
     } else if (in.find("error") != nullptr) {

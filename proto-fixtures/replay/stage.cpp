@@ -54,17 +54,24 @@ runner::tool_registry make_canned_tools(const std::vector<canned_tool>& tools) {
     for (const canned_tool& tool : tools) {
         registry.add(
             tool.definition,
-            [outcome = tool.outcome, delay = tool.delay,
-             questions = tool.questions](runner::tool_invocation call
-            ) -> asio::awaitable<runner::tool_outcome> {
-                if (call.inputs.size() < questions.size()) {
-                    co_return runner::tool_outcome::ask(questions[call.inputs.size()]);
+            [tool](runner::tool_invocation call) -> asio::awaitable<runner::tool_outcome> {
+                if (call.inputs.size() < tool.questions.size()) {
+                    co_return runner::tool_outcome::ask(tool.questions[call.inputs.size()]);
                 }
-                if (delay.count() > 0) {
-                    asio::steady_timer timer(co_await asio::this_coro::executor, delay);
+                if (!tool.step.empty()) {
+                    call.run->start_step(tool.step);
+                }
+                if (!tool.raw.is_null()) {
+                    call.run->send_raw(tool.raw, "fixture");
+                }
+                if (tool.delay.count() > 0) {
+                    asio::steady_timer timer(co_await asio::this_coro::executor, tool.delay);
                     co_await timer.async_wait(asio::use_awaitable);
                 }
-                co_return outcome;
+                if (!tool.step.empty()) {
+                    call.run->finish_step(tool.step);
+                }
+                co_return tool.outcome;
             }
         );
     }
