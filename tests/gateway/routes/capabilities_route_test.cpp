@@ -65,6 +65,16 @@ TEST_F(Capabilities, SayThatAPersonIsAsked) {
     }
 }
 
+TEST_F(Capabilities, SayThatAWebhookMayAskForInput) {
+    auto& hook = settings.tools.webhooks.emplace_back();
+    hook.definition.name = "look_up";
+    hook.url = "http://127.0.0.1:1/look";
+    start();
+    const boost::json::value found = json_of("/agui/capabilities");
+    EXPECT_TRUE(found.at("humanInTheLoop").at("interrupts").as_bool());
+    EXPECT_FALSE(found.at("humanInTheLoop").at("approvals").as_bool());
+}
+
 TEST_F(Capabilities, NameTheAgentsThatAreCalled) {
     add_agent("writer");
     add_agent("reader");
