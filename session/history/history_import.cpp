@@ -5,6 +5,7 @@
 #include "session/conversation/content_form.hpp"
 #include "session/history/history_rules.hpp"
 #include "session/history/missing_result.hpp"
+#include "session/history/subagent.hpp"
 #include "session/history/turn_failure.hpp"
 
 #include <algorithm>
@@ -114,6 +115,11 @@ public:
         for (const call_record& call : thread.calls) {
             records_.try_emplace(call.id, &call);
         }
+        for (const stored_message& stored : thread.nodes) {
+            if (!call_of_subagent(stored.message.subagent_run_id).empty()) {
+                inner_.try_emplace(stored.message.id, stored.message.subagent_run_id);
+            }
+        }
         for (std::size_t i = 0; i < input.messages.size(); ++i) {
             const message& given = input.messages[i];
             const bool speaks = given.subagent_run_id.empty() &&
@@ -175,9 +181,22 @@ private:
         } else if (is_repeated(given)) {
             out_.warn("a repeated message was dropped");
         } else {
-            kept_.push_back(given);
+            keep(given);
         }
         return std::nullopt;
+    }
+
+    // Clients of older versions do not know whose message it is, and no client says whose call it
+    // answers.
+    void keep(message given) {
+        const call_record* const answered =
+            given.role == role::tool ? record_of(given.tool_call_id) : nullptr;
+        if (answered != nullptr && answered->made_in < thread_.nodes.size()) {
+            given.subagent_run_id = thread_.nodes[answered->made_in].message.subagent_run_id;
+        } else if (const auto stored = inner_.find(given.id); stored != inner_.end()) {
+            given.subagent_run_id = stored->second;
+        }
+        kept_.push_back(std::move(given));
     }
 
     std::optional<failure> read_answer(std::size_t index) {
@@ -205,7 +224,8 @@ private:
             return other_tool_named(index);
         }
         answers_pending_ = answers_pending_ || was_pending;
-        kept_.push_back(given);
+        keep(given);
+        answers_inner_ = answers_inner_ || (was_pending && !kept_.back().subagent_run_id.empty());
         return std::nullopt;
     }
 
@@ -225,7 +245,7 @@ private:
             }
         }
         if (!assistant.tool_calls.empty() || !is_empty(assistant.content)) {
-            kept_.push_back(std::move(assistant));
+            keep(std::move(assistant));
         }
     }
 
@@ -360,7 +380,9 @@ private:
         if (last == kept_.rend()) {
             return;
         }
-        if (!judged_.answers.empty() && waiting_) {
+        if (answers_inner_ && judged_.answers.empty() && !is_user(*last)) {
+            plan_.next = waiting_ ? next_step::wait_for_answers : next_step::call_model;
+        } else if (!judged_.answers.empty() && waiting_) {
             plan_.next = next_step::wait_for_answers;
         } else if (!judged_.answers.empty()) {
             plan_.next = next_step::call_model;
@@ -413,6 +435,9 @@ private:
                 abandon(*call);
             }
         }
+        out_.continue_subagents([this](const call_record& call) {
+            return calls_.made.contains(call.id) && !moved_.contains(call.id);
+        });
         plan_.change.branches.push_back({branch_, branch{out_.tip(), 0}});
         plan_.change.head = branch_;
         plan_.change.last_request_had_history =
@@ -471,6 +496,8 @@ private:
     plan_writer out_;
 
     view_map<const call_record*> records_;
+    view_map<std::string_view>
+        inner_; // Id of a message of a subagent that has run here => its run.
     view_map<const message*> seen_;
     view_set left_; // Calls with an error result of this server.
     content_forms forms_;
@@ -484,6 +511,7 @@ private:
     std::uint32_t branch_ = 0;
     judged_answers judged_;
     bool answers_pending_ = false;
+    bool answers_inner_ = false; // A pending call of a subagent is answered.
     bool waiting_ = false;
 };
 

@@ -55,7 +55,9 @@ public:
         append_all();
         store_branch();
         decide_next();
-        continue_subagents();
+        out_.continue_subagents([this](const call_record& call) {
+            return is_on_base_path(call.made_in);
+        });
         return std::move(plan_);
     }
 
@@ -360,32 +362,6 @@ private:
             plan_.new_user_turn = user;
         }
         plan_.snapshot = plan_.next == next_step::nothing && misses_messages();
-    }
-
-    // A call whose subagent waits becomes the new run's if nothing of the subagent waits any more,
-    // or if the run has to execute something of it.
-    void continue_subagents() {
-        const auto has = [this](const call_record& call, auto... any_of) {
-            const call_status status = out_.status_of(call);
-            return is_on_base_path(call.made_in) && ((status == any_of) || ...);
-        };
-        if (std::ranges::none_of(thread_.calls, [&](const call_record& call) {
-                return has(call, call_status::suspended);
-            })) {
-            return;
-        }
-        const text_set waiting = agent_calls_of(thread_, [&](const call_record& call) {
-            return has(call, call_status::pending, call_status::asked);
-        });
-        const text_set executing = agent_calls_of(thread_, [&](const call_record& call) {
-            return has(call, call_status::approved);
-        });
-        for (const call_record& call : thread_.calls) {
-            if (has(call, call_status::suspended) &&
-                (!waiting.contains(call.id) || executing.contains(call.id))) {
-                out_.give_to_run(call);
-            }
-        }
     }
 
     // The end of the branch as the model sees it.

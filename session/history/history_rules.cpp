@@ -2,6 +2,7 @@
 
 #include "session/base/work_count.hpp"
 #include "session/history/missing_result.hpp"
+#include "session/history/subagent.hpp"
 #include "session/history/turn_failure.hpp"
 
 #include <algorithm>
@@ -164,6 +165,30 @@ void plan_writer::give_to_run(call_record call) {
     call.run_id.clear();
     call.status = call_status::open;
     set_call(std::move(call));
+}
+
+void plan_writer::continue_subagents(const std::function<bool(const call_record&)>& is_here) {
+    const auto has = [&](const call_record& call, auto... any_of) {
+        const call_status status = status_of(call);
+        return is_here(call) && ((status == any_of) || ...);
+    };
+    if (std::ranges::none_of(thread_.calls, [&](const call_record& call) {
+            return has(call, call_status::suspended);
+        })) {
+        return;
+    }
+    const text_set waiting = agent_calls_of(thread_, [&](const call_record& call) {
+        return has(call, call_status::pending, call_status::asked);
+    });
+    const text_set executing = agent_calls_of(thread_, [&](const call_record& call) {
+        return has(call, call_status::approved);
+    });
+    for (const call_record& call : thread_.calls) {
+        if (has(call, call_status::suspended) &&
+            (!waiting.contains(call.id) || executing.contains(call.id))) {
+            give_to_run(call);
+        }
+    }
 }
 
 call_status plan_writer::status_of(const call_record& call) const {

@@ -4,6 +4,7 @@
 #include "session/history/history_plan.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -79,6 +80,9 @@ public:
     void set_status(const call_record& call, call_status status);
     /// Makes it an open call of the request's run.
     void give_to_run(call_record call);
+    /// A call whose subagent waits becomes the new run's if nothing of the subagent waits any more,
+    /// or if the run has to execute something of it. `is_here`: the call is on the branch.
+    void continue_subagents(const std::function<bool(const call_record&)>& is_here);
     /// The status of the call after the change so far.
     [[nodiscard]] call_status status_of(const call_record& call) const;
     /// Stores the effect of an answer. `call` is its call's record after the change so far. Returns
