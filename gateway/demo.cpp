@@ -24,6 +24,9 @@ namespace {
 constexpr std::chrono::milliseconds pace{30};
 constexpr std::size_t quoted_max = 300;
 
+/// The task of the agent `taster` begins with these words. It is asked of the same model.
+const std::string taste_words = "Taste the ";
+
 /// Writes a streamed answer like a Chat Completions server's.
 class answer_writer {
 public:
@@ -125,6 +128,10 @@ std::optional<demo_call> wanted_call(const demo_request& request, std::string_vi
             "This takes some seconds. You can write to me in the meantime."
         };
     }
+    if (std::string dish = between(words, "taster about ", "");
+        !dish.empty() && dish.size() <= 100) {
+        return demo_call{"taster", {{"task", taste_words + dish}}, "I ask the taster."};
+    }
     if (to_lower(words).find("order") != std::string::npos) {
         json::array items = request.open_items();
         if (items.empty()) {
@@ -150,6 +157,14 @@ void answer_user(answer_writer& answer, const demo_request& request) {
         answer_result(answer, request.messages[request.messages.size() - 2].get_object());
         answer.say(" And you wrote meanwhile: ");
         answer.say(runner::utf8_head(words, quoted_max));
+    }
+    if (words.starts_with(taste_words)) {
+        const std::string_view dish = std::string_view(words).substr(taste_words.size());
+        answer.say(
+            "The " + std::string(runner::utf8_head(dish, quoted_max)) +
+            ": sweet, and a little salt is missing."
+        );
+        return;
     }
     const std::optional<demo_call> wanted = wanted_call(request, words);
     if (!wanted && request.is_steered()) {
@@ -204,7 +219,13 @@ std::string demo_config(const std::string& folder) {
            "id = \"default\"\n"
            "models = [\"demo\"]\n"
            "instructions = \"You can change the background of the user's page, and keep a list.\"\n"
-           "state = \"user\"\n"; // So that the model can order what is on the list.
+           "state = \"user\"\n" // So that the model can order what is on the list.
+           "agents = [\"taster\"]\n"
+           "[[agents]]\n"
+           "id = \"taster\"\n"
+           "models = [\"demo\"]\n"
+           "description = \"Says how a dish tastes.\"\n"
+           "tools = [\"none\"]\n";
 }
 
 } // namespace agui::gateway
