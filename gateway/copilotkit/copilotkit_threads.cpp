@@ -4,6 +4,7 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
 #include "session/base/clock.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/store/store_failures.hpp"
 
@@ -179,14 +180,16 @@ json::object flat_message(const json::object& message) {
     return flat;
 }
 
-/// `body`, the messages of a thread, comes from the gateway's own route.
-std::string flat_messages(std::string_view body) {
-    const auto read = parse_json(body, {.max_depth = depth_max});
+/// `body`, the messages of a thread, comes from the gateway's own route. errc::overloaded: the
+/// budget has no room for them as values.
+result<std::string> flat_messages(std::string_view body, memory_budget* budget) {
+    const auto read = parse_json(body, {.max_depth = depth_max, .budget = budget});
+    if (!read) {
+        return read.error();
+    }
     json::array messages;
-    if (read) {
-        for (const json::value& each : read->as_object().at("messages").as_array()) {
-            messages.push_back(flat_message(each.as_object()));
-        }
+    for (const json::value& each : read->as_object().at("messages").as_array()) {
+        messages.push_back(flat_message(each.as_object()));
     }
     return json::serialize(json::object{{"messages", std::move(messages)}});
 }
@@ -194,13 +197,17 @@ std::string flat_messages(std::string_view body) {
 asio::awaitable<handler_reply>
 show_flat_messages(heavy_work& heavy, shared_routes own, http_request& request) {
     http_reply reply = co_await ask(std::move(own), &own_thread_routes::messages, {}, request);
-    if (!is_refusal(reply)) {
-        auto flatten = [&reply] {
-            return flat_messages(reply.body);
-        };
-        std::string flat = co_await run_heavy(&heavy, reply.body.size(), flatten);
-        reply.body = std::move(flat);
+    if (is_refusal(reply)) {
+        co_return reply;
     }
+    auto flatten = [&reply, &heavy] {
+        return flat_messages(reply.body, heavy.budget());
+    };
+    auto flat = co_await run_heavy(&heavy, reply.body.size(), flatten);
+    if (!flat) {
+        co_return as_copilotkit_error(to_reply(flat.error()));
+    }
+    reply.body = std::move(*flat);
     co_return reply;
 }
 
