@@ -119,7 +119,11 @@ class Losses:
         """Of an event: that it was lost."""
         if self.runs.get(name_of(line), {}).get(line["sequence"]) == line["data"]:
             return False
-        return any(line["sequence"] > kept.get("/".join(name_of(line)), 0) for _, kept in self.after(line, NOTICED))
+        return self.lost_number(line, line["sequence"])
+
+    def lost_number(self, line, number):
+        """Of a line that says that a client was told of this number of a run: that the event may have been lost."""
+        return any(number > kept.get("/".join(name_of(line)), 0) for _, kept in self.after(line, NOTICED))
 
 
 def is_long_outage(fault, lease):

@@ -320,6 +320,16 @@ class Checker(unittest.TestCase):
         folder.files["upstream"] += [{**again, "n": 360}]
         self.assertEqual(folder.failed_checks(), ["P6 the model is asked once for the same"])
 
+    def test_a_taken_message_may_be_lost_with_what_the_standby_lacked(self):
+        folder = PeersFolder()
+        steered = {"n": 279, "t": 9790, "thread": "v", "run": "p", "id": "s", "taken": True, "seq": 4}
+        returned = {**steered, "id": "other", "taken": False}
+        folder.files["steered"] = [steered, returned]
+        self.assertEqual(folder.failed_checks(), [])
+        for changed in [{"seq": 2}, {"n": 320, "t": 23_000}]:
+            folder.files["steered"] = [{**steered, **changed}, returned]
+            self.assertIn("a message for an active run is taken once or returned", folder.failed_checks())
+
     def test_an_empty_folder_fails(self):
         folder = Folder()
         folder.files = {}
