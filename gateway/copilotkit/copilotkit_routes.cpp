@@ -127,12 +127,16 @@ json::object info_of(const json::object& agents, bool single) {
     return info;
 }
 
+asio::awaitable<handler_reply> show_info(std::shared_ptr<const std::string> body) {
+    http_reply reply;
+    reply.body = *body;
+    co_return reply;
+}
+
 http_handler make_info(const json::object& agents, bool single) {
-    return [body = json::serialize(info_of(agents, single)
-            )](http_request&) -> asio::awaitable<handler_reply> {
-        http_reply reply;
-        reply.body = body;
-        co_return reply;
+    return [body = std::make_shared<const std::string>(json::serialize(info_of(agents, single))
+            )](http_request&) {
+        return show_info(body);
     };
 }
 
