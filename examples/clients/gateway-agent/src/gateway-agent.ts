@@ -10,7 +10,7 @@ export interface GatewayAgentConfig extends HttpAgentConfig {
      * heartbeat every `server.heartbeat_seconds` (15 s).
      */
     silence?: number;
-    /** How long lost connections are tried again, in milliseconds, counted from the last byte. */
+    /** How long lost connections are tried again, in milliseconds, counted from the first failure. */
     patience?: number;
 }
 
@@ -73,8 +73,8 @@ export class GatewayAgent extends HttpAgent {
 
     override clone(): GatewayAgent {
         const made = super.clone() as GatewayAgent;
-        made.running = undefined;
-        return made;
+        // The client's clone() runs no constructor.
+        return Object.assign(made, { running: undefined, silence: this.silence, patience: this.patience });
     }
 
     /** The URL of the gateway's routes: that of POST /agui, whichever agent this is. */
@@ -116,7 +116,7 @@ export class GatewayAgent extends HttpAgent {
     private async *eventsOf(input: RunAgentInput, leave: AbortController): AsyncGenerator<BaseEvent> {
         let last = 0;
         let failures = 0;
-        let heardAt = Date.now();
+        let failingSince: number | undefined;
         for (;;) {
             const connection = new Connection(leave.signal, this.silence);
             try {
@@ -125,7 +125,7 @@ export class GatewayAgent extends HttpAgent {
                     ? await this.post(this.url, input, connection.signal)
                     : await this.read(`/threads/${encodeURIComponent(input.threadId)}/runs/${encodeURIComponent(input.runId)}/events?after=${last}`, connection.signal);
                 for await (const { number, event } of readEvents(response.body!, () => {
-                    heardAt = Date.now();
+                    failingSince = undefined;
                     connection.heard();
                 })) {
                     if (number !== undefined && number <= last) continue;
@@ -137,9 +137,11 @@ export class GatewayAgent extends HttpAgent {
                 throw new Error('the connection was closed in the middle of the run');
             } catch (problem) {
                 const final = problem instanceof GatewayError && problem.status < 500 && problem.status !== 429;
-                if (leave.signal.aborted || final || Date.now() - heardAt > this.patience) throw problem;
+                failingSince ??= Date.now();
+                if (leave.signal.aborted || final || Date.now() - failingSince > this.patience) throw problem;
                 failures += 1;
                 await connection.pause(Math.min(250 * 2 ** failures, 5_000) * (0.5 + Math.random() / 2));
+                if (leave.signal.aborted) throw problem;
             } finally {
                 connection.close();
             }
