@@ -107,6 +107,10 @@ asio::awaitable<handler_reply> answer_inner(
     const std::size_t end = std::min(inner.path.find('?'), inner.path.size());
     auto match = single->routes.match(inner.method, single->base + inner.path.substr(0, end));
     if (auto* const found = std::get_if<router::found>(&match); found && found->target != nullptr) {
+        // The connection bounds large replies by the route of the request, which is the envelope's.
+        if (found->target->large_reply) {
+            co_return copilotkit_error(404, "Not found");
+        }
         request.method = inner.method;
         request.query = inner.path.substr(std::min(end + 1, inner.path.size()));
         request.path = std::move(found->path);

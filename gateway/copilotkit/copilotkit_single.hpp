@@ -17,7 +17,8 @@ namespace agui::gateway {
 /// - `agent/run`, `agent/connect`, `agent/suggest` with `params.agentId`; `agent/stop` also with
 ///   `params.threadId`
 /// - `resource/request` with `params.path` (below the base, with its query) and
-///   `params.httpMethod`: routes of threads alone
+///   `params.httpMethod`: routes of threads alone, and none with route::large_reply, which pages
+///   read by a plain GET in this mode too
 ///
 /// A wrong envelope is 400 `invalid_request`. Envelopes above 256 KB are read on `heavy`, which
 /// must outlive the handler.

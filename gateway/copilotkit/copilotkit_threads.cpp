@@ -33,7 +33,7 @@ using own_handler = http_handler own_thread_routes::*;
 constexpr std::size_t listed_default = 50;
 constexpr std::size_t listed_max = 200;
 constexpr std::size_t change_bytes_max = 65'536;
-constexpr std::size_t depth_max = 512; // Above that of any message that the gateway takes.
+constexpr std::size_t depth_max = 1040; // Messages have at most 1024, the largest max_json_depth.
 // The list of archived threads follows that of the others; its cursors begin with this.
 constexpr std::string_view archived_part = "archived.";
 

@@ -95,7 +95,12 @@ describe('routes for CopilotKit', () => {
             const messages = shown.find((each) => each.type === 'MESSAGES_SNAPSHOT').messages;
             assert.deepEqual(messages.map((each) => each.role), ['user', 'assistant']);
 
-            const read = async (what) => (await transport.threads('GET', `/${asked.threadId}/${what}`)).json();
+            // Plain GETs in both modes: an envelope would not count among the large replies.
+            const read = async (what) => (await transports.REST.threads('GET', `/${asked.threadId}/${what}`)).json();
+            for (const what of ['messages', 'events', 'state']) {
+                const response = await transport.threads('GET', `/${asked.threadId}/${what}`);
+                assert.equal(response.status, name === 'REST' ? 200 : 404, what);
+            }
             const flat = (await read('messages')).messages;
             assert.deepEqual(flat.map((each) => each.role), ['user', 'assistant']);
             assert.deepEqual(flat[1].toolCalls, [{ id: `look-${name}`, name: 'look', args: '{"at":"it"}' }]);

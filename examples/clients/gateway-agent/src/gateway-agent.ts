@@ -33,7 +33,7 @@ const isTerminal = (type: string) => type === 'RUN_FINISHED' || type === 'RUN_ER
  * An HttpAgent that uses what agui-gateway offers beyond AG-UI:
  *
  * - a connection that is lost in the middle of a run is made again, and the stream goes on after the last event: no
- *   event is missing and none comes twice. A page that becomes visible or online again does not wait for a timeout;
+ *   event is missing and none comes twice. A page that becomes visible or online again waits for half of the timeout;
  * - abortRun() ends the run on the server at once;
  * - connect() brings the conversation of the thread, and then its active run: for a page that was loaded again.
  *
