@@ -56,6 +56,7 @@ export async function createCampaign({
     const openCalls = new Set(); ///< Model requests that are being answered.
     const holders = new Map(); ///< For a run the gateway that has asked a model for it.
     const saidIn = new Map(); ///< The text that the model has said for a run.
+    let freshRuns; ///< While untilFreshRunsShown() waits.
 
     function modelChunk(delta, finish = null) {
         return `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
@@ -99,6 +100,7 @@ export async function createCampaign({
         note('upstream', { thread, run, messages });
         note('calls', { what: 'begin', ...open });
         openCalls.add(open);
+        if (!holders.has(name)) freshRuns?.runs.add(name);
         holders.set(name, by);
         function end() {
             if (openCalls.delete(open)) note('calls', { what: 'end', ...open });
@@ -341,6 +343,9 @@ export async function createCampaign({
         function noteSeen(sequence, data, { by, number: link }) {
             got.set(sequence, data);
             note('seen', { thread, run, sequence, by, link, reader, data });
+            if (freshRuns?.runs.has(`${thread}/${run}`) && data.includes('"TEXT_MESSAGE_CONTENT"')) {
+                freshRuns.shown.add(`${thread}/${run}`);
+            }
         }
         const onFrame = (sequence, data, link) => {
             const event = JSON.parse(data);
@@ -558,6 +563,12 @@ export async function createCampaign({
         stopClients() { stopping = true; },
         /// For so long gateways may not reach each other.
         expectApart(milliseconds) { apartUntil = Math.max(apartUntil, performance.now() + milliseconds); },
+        /// Resolves when readers have seen text of so many runs that no model was asked for before this call.
+        async untilFreshRunsShown(count) {
+            freshRuns = { runs: new Set(), shown: new Set() };
+            while (freshRuns.shown.size < count) await sleep(10);
+            freshRuns = undefined;
+        },
         /// From now on clients put up with that what they have seen is lost.
         expectLoss() { losses += 1; },
         /// Reads every run again, stops the gateways, and runs the checker. Returns its exit status and what it printed.

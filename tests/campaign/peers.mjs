@@ -287,6 +287,8 @@ async function failOver(kind) {
     // As it is in a cluster, its place is in every URL, and it refuses to write.
     await everywhere('bringUp', 1 - database.primary());
     await sleep(random.below(3) === 0 ? random.below(100) : random.below(3000));
+    // Otherwise the standby may lack nothing that anybody has seen.
+    if (mayLose(kind)) await campaign.untilFreshRunsShown(5);
     const fault = begin(kind);
     await database.destroy();
     await Promise.all([everywhere('takeDown', 0), everywhere('takeDown', 1)]);
