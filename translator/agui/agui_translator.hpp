@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::translator {
@@ -197,6 +199,8 @@ private:
     );
     void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
     void send_custom(std::string_view name, std::string_view value);
+    using text_member = std::pair<std::string_view, std::string_view>;
+    void send_custom(std::string_view name, std::initializer_list<text_member> members);
     void finish_asking(const runner::run_end& end, std::string_view usage);
     void finish_success(const runner::run_end& end, std::string_view usage);
     void finish_stopped(const runner::run_end& end, std::string_view usage);
