@@ -1,140 +1,114 @@
 // Approvals of server calls with the official clients, after a reload, after a killed process, and under one runId.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { after, before, beforeEach, describe, it } from 'node:test';
-import { Agent, clients, outline, post, postRun, runInput, user } from './support/client.mjs';
-import { Gateway, stopAll, withoutFailpoints } from './support/gateway.mjs';
-import { ModelServer } from './support/model.mjs';
-import { finishRecordings, parseStream, recordAs } from './support/streams.mjs';
-import { WeatherService } from './support/weather.mjs';
+import { describe, it } from 'node:test';
+import { Agent, clients, outline, post, runInput, user } from './support/client.mjs';
+import { withoutFailpoints } from './support/gateway.mjs';
+import { asks, gives, setStage } from './support/stage.mjs';
+import { parseStream } from './support/streams.mjs';
 
-const call = (city, id) => ({ name: 'get_weather', arguments: JSON.stringify({ city }), id });
-const approves = (interrupt, payload = { approved: true }) => ({ interruptId: interrupt.id, status: 'resolved', payload });
+const approves = (interrupt, payload = { approved: true }) => gives(interrupt, payload);
 
 describe('approvals', () => {
-    let model;
-    let weather;
-    let gateway;
-    let key;
-    let threadId;
-
-    before(async () => {
-        model = await ModelServer.start();
-        weather = await WeatherService.start();
-        const webhook = { ...weather.tool, approval: 'always' };
-        gateway = await Gateway.start({ model, config: { tools: { webhook: [webhook] } } });
-    });
-    after(async () => {
-        await stopAll(gateway, weather, model);
-        finishRecordings();
-    });
-    beforeEach((test) => {
-        recordAs(test.name);
-        key = `[${test.name}]`;
-        threadId = randomUUID();
-        weather.calls.length = 0;
-    });
-
-    const route = async (path) => (await fetch(`${gateway.url}/threads/${threadId}/${path}`)).json();
+    const stage = setStage({ config: (weather) => ({ tools: { webhook: [{ ...weather.tool, approval: 'always' }] } }) });
 
     /// One run that ends with the interrupt of one call.
     async function ask(city = 'Oslo') {
-        const first = await postRun(gateway, runInput({ threadId, messages: [user(key, 'u1')] }));
+        const first = await stage.run({ messages: [user(stage.key, 'u1')] });
         const [interrupt] = first.expectFinished().last.outcome.interrupts;
         assert.deepEqual(interrupt.metadata.input, { city });
-        assert.deepEqual((await route('pending')).interrupts, [interrupt]);
+        assert.deepEqual((await stage.route('pending')).interrupts, [interrupt]);
         return { first, interrupt };
     }
 
     for (const client of clients) {
         it(`are answered by client ${client.name}, whose messages are then those of the history`, async () => {
-            model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, { content: 'It is clear.' }]);
-            const agent = new Agent(client, gateway, { threadId });
-            agent.add(user(key));
+            stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, { content: 'It is clear.' }]);
+            const agent = new Agent(client, stage.gateway, { threadId: stage.threadId });
+            agent.add(user(stage.key));
             const asked = await agent.run();
             const { interrupts } = asked.expectFinished().last.outcome;
             assert.equal(interrupts.length, 1);
-            assert.equal(weather.calls.length, 0);
+            assert.equal(stage.weather.calls.length, 0);
 
             const answered = await agent.run({ resume: [approves(interrupts[0])] });
 
             assert.deepEqual(agent.sent.at(-1).resume, [approves(interrupts[0])]);
             assert.equal(answered.expectFinished().text, 'It is clear.');
-            assert.equal(weather.calls.length, 1);
+            assert.equal(stage.weather.calls.length, 1);
             const [result] = answered.of('TOOL_CALL_RESULT');
             assert.equal(result.toolCallId, 'call_1');
-            const stored = (await route('messages')).messages.map(({ id, role }) => ({ id, role }));
+            const stored = (await stage.route('messages')).messages.map(({ id, role }) => ({ id, role }));
             assert.deepEqual(agent.messages.map(({ id, role }) => ({ id, role })), stored);
             if (client.versioned) assert.deepEqual(agent.agent.pendingInterrupts ?? [], []);
         });
     }
 
     it('that are denied tell the model why', async () => {
-        model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, { content: 'As you wish.' }]);
+        stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, { content: 'As you wish.' }]);
         const { interrupt } = await ask();
 
         const resume = [approves(interrupt, { approved: false, reason: 'Not Oslo' })];
-        const denied = await postRun(gateway, runInput({ threadId, messages: [], resume }));
+        const denied = await stage.run({ resume });
 
         assert.equal(denied.expectFinished().text, 'As you wish.');
-        assert.equal(weather.calls.length, 0);
-        const told = outline((await model.request(key, 2)).conversation);
+        assert.equal(stage.weather.calls.length, 0);
+        const told = outline((await stage.model.request(stage.key, 2)).conversation);
         assert.match(told.at(-1), /The call was not allowed: Not Oslo/);
     });
 
     it('may change the arguments', async () => {
-        model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, { content: 'Clear in Bergen.' }]);
+        stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, { content: 'Clear in Bergen.' }]);
         const { interrupt } = await ask();
         const bad = [approves(interrupt, { approved: true, editedArgs: { town: 'Bergen' } })];
-        (await postRun(gateway, runInput({ threadId, messages: [], resume: bad }))).expectError('resume_rejected');
+        (await stage.run({ resume: bad })).expectError('resume_rejected');
 
         const resume = [approves(interrupt, { approved: true, editedArgs: { city: 'Bergen' } })];
-        (await postRun(gateway, runInput({ threadId, messages: [], resume }))).expectFinished();
+        (await stage.run({ resume })).expectFinished();
 
-        assert.deepEqual(weather.calls.map((each) => each.arguments), [{ city: 'Bergen' }]);
+        assert.deepEqual(stage.weather.calls.map((each) => each.arguments), [{ city: 'Bergen' }]);
     });
 
     it('survive a killed process, and are answered under the runId of the interrupted run', async () => {
-        model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, { content: 'It is clear.' }]);
+        stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, { content: 'It is clear.' }]);
         const { first, interrupt } = await ask();
-        await gateway.end('SIGKILL');
-        await gateway.launch();
-        const history = await postRun({ url: `${gateway.url}/history` }, runInput({ threadId, messages: [] }));
+        await stage.gateway.end('SIGKILL');
+        await stage.gateway.launch();
+        const history = await stage.history();
         assert.deepEqual(history.last.outcome.interrupts, [interrupt]);
 
-        const body = { ...runInput({ threadId, messages: [], resume: [approves(interrupt)] }), runId: first.runId };
-        const response = await post(gateway.url, body);
+        const body = { ...runInput({ threadId: stage.threadId, messages: [], resume: [approves(interrupt)] }), runId: first.runId };
+        const response = await post(stage.gateway.url, body);
         const entries = parseStream(await response.text());
 
         assert.equal(entries.at(-1).event.type, 'RUN_FINISHED');
         assert.equal(entries[0].event.runId, first.runId);
         assert.equal(entries[0].seq, 1_000_000_001);
-        const again = parseStream(await (await post(gateway.url, body)).text());
+        const again = parseStream(await (await post(stage.gateway.url, body)).text());
         assert.deepEqual(again.map(({ event }) => event), entries.map(({ event }) => event));
-        assert.equal(weather.calls.length, 1);
+        assert.equal(stage.weather.calls.length, 1);
     });
 
     it('of a call during which the process is killed are never executed again', async () => {
-        model.script(key, [{ toolCalls: [call('Limbo', 'call_1')] }, { content: 'Well.' }]);
+        stage.model.script(stage.key, [{ toolCalls: [asks('Limbo')] }, { content: 'Well.' }]);
         const { interrupt } = await ask('Limbo');
         const resume = [approves(interrupt)];
-        const reached = weather.nextInLimbo();
-        const lost = post(gateway.url, runInput({ threadId, messages: [], resume }))
+        const reached = stage.weather.nextInLimbo();
+        const lost = post(stage.gateway.url, runInput({ threadId: stage.threadId, messages: [], resume }))
             .then((response) => response.text()).catch(() => '');
         await reached;
-        await gateway.end('SIGKILL');
+        await stage.gateway.end('SIGKILL');
         await lost;
-        await gateway.launch();
+        await stage.gateway.launch();
 
-        assert.deepEqual((await route('pending')).interrupts, []);
-        const repeated = await postRun(gateway, runInput({ threadId, messages: [], resume }));
+        assert.deepEqual((await stage.route('pending')).interrupts, []);
+        const repeated = await stage.run({ resume });
         assert.equal(repeated.expectFinished().text, '');
-        const next = await postRun(gateway, runInput({ threadId, messages: [user('And now?')] }));
+        const next = await stage.run({ messages: [user('And now?')] });
 
         assert.equal(next.expectFinished().text, 'Well.');
-        assert.equal(weather.calls.length, 1);
-        const told = outline((await model.request(key, 2)).conversation);
+        assert.equal(stage.weather.calls.length, 1);
+        const told = outline((await stage.model.request(stage.key, 2)).conversation);
         assert.match(told.find((line) => line.startsWith('tool')), /whether it had any effect is unknown/);
     });
 
@@ -158,22 +132,22 @@ describe('approvals', () => {
     ];
     for (const { name, executed } of places) {
         it(`are executed once at most if the process is killed at ${name}`, { skip: withoutFailpoints() }, async () => {
-            model.script(key, [{ toolCalls: [call('Oslo', 'call_1')] }, ...Array(4).fill({ content: 'Clear.' })]);
+            stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, ...Array(4).fill({ content: 'Clear.' })]);
             const { interrupt } = await ask();
             const resume = [approves(interrupt)];
-            await gateway.killAt(name, () => post(gateway.url, runInput({ threadId, messages: [], resume })));
+            await stage.gateway.killAt(name, () => post(stage.gateway.url, runInput({ threadId: stage.threadId, messages: [], resume })));
 
-            const before = weather.calls.length;
-            const { interrupts } = await route('pending');
+            const before = stage.weather.calls.length;
+            const { interrupts } = await stage.route('pending');
             if (interrupts.length > 0) assert.deepEqual([interrupts, before], [[interrupt], 0]);
             for (let i = 0; i < 2; ++i) {
-                const again = await postRun(gateway, runInput({ threadId, messages: [], resume }));
+                const again = await stage.run({ resume });
                 assert.equal(again.expectFinished().last.outcome?.type ?? 'success', 'success');
             }
 
-            assert.equal(weather.calls.length, executed);
-            assert.deepEqual((await route('pending')).interrupts, []);
-            const results = (await route('messages')).messages.filter(({ role }) => role === 'tool');
+            assert.equal(stage.weather.calls.length, executed);
+            assert.deepEqual((await stage.route('pending')).interrupts, []);
+            const results = await stage.results();
             assert.equal(results.length, 1);
             const isStored = ['loop.results_stored', 'run.finish', 'run.finish_stored'].includes(name);
             if (!isStored && interrupts.length === 0) assert.match(results[0].content, /effect is unknown/);

@@ -2,158 +2,111 @@
 // and with the history at the client.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { Agent, answer, background, clients, outline, postRun, runInput, user } from './support/client.mjs';
-import { Gateway, stopAll } from './support/gateway.mjs';
-import { ModelServer } from './support/model.mjs';
-import { finishRecordings, recordAs } from './support/streams.mjs';
-import { WeatherService } from './support/weather.mjs';
+import { describe, it } from 'node:test';
+import { Agent, answer, background, clients, outline, user } from './support/client.mjs';
+import { asks, gives, setStage } from './support/stage.mjs';
 
-const script = fileURLToPath(new URL('../postgres.sh', import.meta.url));
 const agents = [
     { id: 'default', models: ['main'], agents: ['researcher', 'careful'], tools: ['none'] },
     { id: 'researcher', models: ['main'], description: 'Looks things up.' },
     { id: 'careful', models: ['main'], approval: 'always' },
 ];
-const granted = ({ id }) => [{ interruptId: id, status: 'resolved', payload: { approved: true } }];
-const looks = { name: 'get_weather', arguments: '{"city":"Oslo"}', id: 'call_2' };
+const granted = (interrupt) => [gives(interrupt, { approved: true })];
+const looks = asks('Oslo', 'call_2');
 const paints = { name: background.name, arguments: '{"color":"blue"}', id: 'call_2' };
 
-let model;
-let weather;
-let key;
-let threadId;
-
-before(async () => {
-    model = await ModelServer.start();
-    weather = await WeatherService.start();
-});
-after(async () => {
-    await stopAll(weather, model);
-    finishRecordings();
-});
-beforeEach((test) => {
-    recordAs(test.name);
-    key = `[${test.name}]`;
-    threadId = randomUUID();
-    weather.calls.length = 0;
-});
-
-const start = (session) => Gateway.start({ model, config: { session, tools: { webhook: [{ ...weather.tool }] }, agents } });
-const task = () => `inner ${key}`;
-const delegates = (agent) => ({ name: agent, arguments: JSON.stringify({ task: task() }), id: 'call_1' });
-const input = (more) => runInput({ threadId, protocolVersion: '1.1', messages: [], ...more });
+const config = (session) => (weather) => ({ session, tools: { webhook: [weather.tool] }, agents });
+const taskOf = (stage) => `inner ${stage.key}`;
 
 /// The scripts of an agent whose subagent calls a tool.
-function scripts(agent, call) {
-    model.script(key, [{ toolCalls: [delegates(agent)] }, { content: 'All done.' }]);
-    model.script(task(), [{ toolCalls: [call] }, { content: 'Inner done.' }]);
+function script(stage, agent, call) {
+    const delegates = { name: agent, arguments: JSON.stringify({ task: taskOf(stage) }), id: 'call_1' };
+    stage.model.script(stage.key, [{ toolCalls: [delegates] }, { content: 'All done.' }]);
+    stage.model.script(taskOf(stage), [{ toolCalls: [call] }, { content: 'Inner done.' }]);
 }
 
-function expectTold(result) {
-    assert.equal(outline(model.requests(task()).at(-1).conversation).at(-1), `tool call_2: ${result}`);
-    assert.equal(outline(model.requests(key).at(-1).conversation).at(-1), 'tool call_1: Inner done.');
+function expectTold(stage, result) {
+    const lastToldTo = (key) => outline(stage.model.requests(key).at(-1).conversation).at(-1);
+    assert.equal(lastToldTo(taskOf(stage)), `tool call_2: ${result}`);
+    assert.equal(lastToldTo(stage.key), 'tool call_1: Inner done.');
 }
 
 describe('subagents with two gateways on one PostgreSQL', () => {
-    let folder;
-    let gateways;
-
-    beforeEach(async () => {
-        folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-e2e-pg-'));
-        fs.rmdirSync(folder); // postgres.sh makes it, for the user of the server.
-        const store = execFileSync('bash', [script, 'start', folder], { encoding: 'utf8' }).trim();
-        gateways = await Promise.all([start({ store }), start({ store })]);
-    });
-    afterEach(async () => {
-        await stopAll(gateways[1]);
-        execFileSync('bash', [script, 'stop', folder]);
-    });
+    const stage = setStage({ config: config({}), count: 2 });
 
     for (const client of clients) {
         it(`have a call of theirs answered at the other one by client ${client.name}`, async () => {
-            scripts('researcher', paints);
-            const agent = new Agent(client, gateways[0], { threadId });
-            agent.add(user(key));
+            script(stage, 'researcher', paints);
+            const agent = new Agent(client, stage.gateway, { threadId: stage.threadId });
+            agent.add(user(stage.key));
             (await agent.run({ tools: [background] })).expectFinished();
-            await gateways[0].end('SIGKILL');
-            fs.rmSync(gateways[0].folder, { recursive: true });
+            await stage.gateway.end('SIGKILL');
 
-            agent.agent.url = gateways[1].url;
+            agent.agent.url = stage.other.url;
             agent.add(answer('call_2', 'painted'));
             const answered = (await agent.run({ tools: [background] })).expectFinished();
 
             assert.deepEqual(answered.of('TOOL_CALL_RESULT').map((event) => event.toolCallId), ['call_1']);
-            expectTold('painted');
+            expectTold(stage, 'painted');
             const before = structuredClone(agent.messages);
-            agent.agent.url = `${gateways[1].url}/history`;
+            agent.agent.url = `${stage.other.url}/history`;
             await agent.run();
             assert.deepEqual(agent.messages, before, 'the snapshot changes nothing');
         });
     }
 
     it('have an approval of theirs answered at the other one, once', async () => {
-        scripts('careful', looks);
-        const asked = (await postRun(gateways[0], input({ messages: [user(key)] }))).expectFinished();
-        const [interrupt] = asked.last.outcome.interrupts;
+        script(stage, 'careful', looks);
+        const asked = await stage.run({ protocolVersion: '1.1', messages: [user(stage.key)] });
+        const [interrupt] = asked.expectFinished().last.outcome.interrupts;
         assert.equal(interrupt.subagentRunId, 'call_1:agent');
-        await gateways[0].end('SIGKILL');
-        fs.rmSync(gateways[0].folder, { recursive: true });
-        const shown = await postRun({ url: `${gateways[1].url}/history` }, input());
+        await stage.gateway.end('SIGKILL');
+        const shown = await stage.history(stage.other, { protocolVersion: '1.1' });
         assert.deepEqual(shown.last.outcome.interrupts, [interrupt]);
 
-        const resume = granted(interrupt);
-        const answered = (await postRun(gateways[1], input({ resume }))).expectFinished();
-        const repeated = (await postRun(gateways[1], input({ resume }))).expectFinished();
+        const answers = { protocolVersion: '1.1', resume: granted(interrupt) };
+        const answered = (await stage.run(answers, stage.other)).expectFinished();
+        const repeated = (await stage.run(answers, stage.other)).expectFinished();
 
         assert.deepEqual(answered.of('TOOL_CALL_RESULT').map((event) => event.toolCallId), ['call_2', 'call_1']);
         assert.equal(answered.text, 'Inner done.All done.');
         assert.equal(repeated.of('TOOL_CALL_RESULT').length, 0);
-        assert.equal(weather.calls.length, 1);
+        assert.equal(stage.weather.calls.length, 1);
     });
+
+    it('make exactly the requests of their scripts', () => stage.model.checkRequests());
 });
 
 describe('subagents with the history at the client', () => {
-    let gateway;
-
-    before(async () => {
-        gateway = await start({ history: 'client' });
-    });
-    after(() => stopAll(gateway));
+    const stage = setStage({ config: config({ history: 'client' }) });
 
     for (const client of clients) {
         it(`hand a call to client ${client.name} and go on`, async () => {
-            scripts('researcher', paints);
-            const agent = new Agent(client, gateway, { threadId });
-            agent.add(user(key));
+            script(stage, 'researcher', paints);
+            const agent = new Agent(client, stage.gateway, { threadId: stage.threadId });
+            agent.add(user(stage.key));
             (await agent.run({ tools: [background] })).expectFinished();
 
             agent.add(answer('call_2', 'painted'));
             const answered = (await agent.run({ tools: [background] })).expectFinished();
 
             assert.equal(answered.text.endsWith('All done.'), true, answered.text);
-            expectTold('painted');
+            expectTold(stage, 'painted');
         });
     }
 
     it('ask for an approval and go on', async () => {
-        scripts('careful', looks);
-        const agent = new Agent(clients.at(-1), gateway, { threadId });
-        agent.add(user(key));
+        script(stage, 'careful', looks);
+        const agent = new Agent(clients.at(-1), stage.gateway, { threadId: stage.threadId });
+        agent.add(user(stage.key));
         const asked = (await agent.run()).expectFinished();
         const [interrupt] = asked.last.outcome.interrupts;
 
         const answered = (await agent.run({ resume: granted(interrupt) })).expectFinished();
 
         assert.equal(answered.text, 'Inner done.All done.');
-        assert.equal(weather.calls.length, 1);
+        assert.equal(stage.weather.calls.length, 1);
     });
-});
 
-it('the histories of these requests were valid', () => model.checkRequests());
+    it('make exactly the requests of their scripts', () => stage.model.checkRequests());
+});
