@@ -12,16 +12,16 @@ export class WeatherService {
             const call = JSON.parse(text);
             service.calls.push(call);
             const { city } = call.arguments;
-            const questions = { Utopia: 1, 'Utopia twice': 2 }[city] ?? 0;
-            if ((call.inputs?.length ?? 0) < questions) {
-                response.end(JSON.stringify({ _meta: { 'org.agui-gateway/input': service.question } }));
+            const asked = service.questionsAbout(city)[call.inputs?.length ?? 0];
+            if (asked) {
+                response.end(JSON.stringify({ _meta: { 'org.agui-gateway/input': asked } }));
                 return;
             }
             if (city === 'Atlantis') {
                 response.writeHead(500).end('no such city');
                 return;
             }
-            if (city === 'Limbo') {
+            if (city === 'Limbo' || city === 'Avalon') {
                 // Never answers: the caller has to give up.
                 service.limbo?.(response);
                 return;
@@ -33,15 +33,22 @@ export class WeatherService {
         return service;
     }
 
-    /// Resolves to the response object of the next call for Limbo, once it has arrived.
+    /// Resolves to the response object of the next call for Limbo or Avalon, once it has arrived.
     nextInLimbo() {
         return new Promise((resolve) => (this.limbo = resolve));
     }
 
-    /// Asked once about Utopia, and twice about "Utopia twice".
     get question() {
         const unit = { type: 'object', properties: { unit: { enum: ['C', 'F'] } }, required: ['unit'] };
         return { message: 'Which unit?', responseSchema: unit, metadata: { title: 'Unit', kind: 'forged' } };
+    }
+
+    /// What is asked about a city before it is answered.
+    questionsAbout(city) {
+        const isThere = { message: 'Is it there?', responseSchema: { type: 'boolean' } };
+        const { question } = this;
+        const about = { Utopia: [question], 'Utopia twice': [question, question], Avalon: [question], Erewhon: [isThere] };
+        return about[city] ?? [];
     }
 
     /// The entry of [[tools.webhook]].
