@@ -3,85 +3,25 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import net from 'node:net';
-import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { within } from './support/browser.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
+import { Package, Wire, agentOn as makeAgent, clients, deltasOf, said, skip, until } from './support/gateway_agent.mjs';
 import { ModelServer, gate } from './support/model.mjs';
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-const built = process.env.AGUI_GATEWAY_AGENT;
-const packages = { '0.0.57': 'ag-ui-client-0057', '0.0.59': 'ag-ui-client-0059', '1.0.0': 'ag-ui-client-1' };
-
-/// Passes connections on until told otherwise: cut() ends them, hush() lets nothing through any more.
-class Wire {
-    static async start(port) {
-        const wire = new Wire();
-        wire.connections = 0;
-        wire.pairs = new Set();
-        wire.cutAfter = Infinity; ///< Bytes of the server after which a connection is cut, once.
-        wire.server = net.createServer((client) => {
-            wire.connections += 1;
-            const server = net.connect(port, '127.0.0.1');
-            const pair = { client, server, sent: 0 };
-            wire.pairs.add(pair);
-            const end = () => {
-                wire.pairs.delete(pair);
-                client.destroy();
-                server.destroy();
-            };
-            for (const side of [client, server]) side.on('error', end).on('close', end);
-            client.pipe(server);
-            server.on('data', (data) => {
-                if (pair.isHushed) return;
-                pair.sent += data.length;
-                client.write(data);
-                if (pair.sent >= wire.cutAfter) {
-                    wire.cutAfter = Infinity;
-                    end();
-                }
-            });
-        });
-        await new Promise((resolve) => wire.server.listen(0, '127.0.0.1', resolve));
-        wire.url = `http://127.0.0.1:${wire.server.address().port}/agui`;
-        return wire;
-    }
-
-    cut() {
-        for (const { client } of this.pairs) client.destroy();
-    }
-
-    hush() {
-        for (const pair of this.pairs) pair.isHushed = true;
-    }
-
-    async stop() {
-        this.cut();
-        await new Promise((resolve) => this.server.close(resolve));
-    }
-}
-
-for (const [version, name] of Object.entries(packages)) {
-    describe(`GatewayAgent with @ag-ui/client ${version}`, { skip: !built && 'AGUI_GATEWAY_AGENT is not set: tests/run.sh sets it' }, () => {
+for (const [version, name] of Object.entries(clients)) {
+    describe(`GatewayAgent with @ag-ui/client ${version}`, { skip }, () => {
         let model;
         let gateway;
         let wire;
-        let folder;
+        let files;
         let GatewayAgent;
         let key;
         let threadId;
 
         before(async () => {
-            folder = fs.mkdtempSync(path.join(here, 'node_modules', '.gateway-agent-'));
-            for (const file of fs.readdirSync(path.join(built, 'dist')).filter((each) => each.endsWith('.js'))) {
-                const code = fs.readFileSync(path.join(built, 'dist', file), 'utf8');
-                fs.writeFileSync(path.join(folder, file), code.replaceAll("'@ag-ui/client'", `'${name}'`));
-            }
-            fs.writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}');
-            ({ GatewayAgent } = await import(path.join(folder, 'index.js')));
+            files = new Package(name);
+            ({ GatewayAgent } = await files.load());
             model = await ModelServer.start();
             gateway = await Gateway.start({ model });
             gateway.args.push('--listen', new URL(gateway.base).host); // A restart keeps the address.
@@ -90,33 +30,27 @@ for (const [version, name] of Object.entries(packages)) {
         after(async () => {
             await wire?.stop();
             await stopAll(gateway, model);
-            fs.rmSync(folder, { recursive: true, force: true });
+            files?.stop();
         });
         beforeEach((test) => {
             key = `[${test.name} ${randomUUID()}]`;
             threadId = randomUUID();
         });
 
-        function agentOn(url, more = {}) {
-            const agent = new GatewayAgent({ url, threadId, ...more });
-            agent.seen = [];
-            agent.subscribe({ onEvent: ({ event }) => void agent.seen.push(event) });
-            return agent;
-        }
+        const agentOn = (url, more = {}) => makeAgent(GatewayAgent, { url, threadId, ...more });
         function ask(agent, text = key) {
             agent.addMessage({ id: randomUUID(), role: 'user', content: text });
             return agent.runAgent();
         }
-        const said = (agent) => agent.messages.filter(({ role }) => role === 'assistant').map(({ content }) => content);
         const words = Array.from({ length: 60 }, (_, at) => `word${at} `).join('').trim();
-        const deltas = (agent) => agent.seen.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta).join('');
+        const deltas = (agent) => deltasOf(agent.seen);
 
         it('goes on after a connection that was cut, without a gap and without a repeat', async () => {
             const rest = gate();
             model.script(key, [{ content: words, pauseAfter: 20, resume: rest.opened }]);
             const agent = agentOn(wire.url);
             const running = ask(agent);
-            while (deltas(agent) === '') await new Promise((resolve) => setTimeout(resolve, 10));
+            await until(() => deltas(agent) !== '');
             const before = wire.connections;
             wire.cut();
             rest.open();
@@ -143,7 +77,7 @@ for (const [version, name] of Object.entries(packages)) {
             const agent = agentOn(wire.url, { silence: 300 });
             const running = ask(agent);
             await model.request(key, 1);
-            while (deltas(agent) === '') await new Promise((resolve) => setTimeout(resolve, 10));
+            await until(() => deltas(agent) !== '');
             wire.hush();
             rest.open();
             await within(20, running, 'the run is read to its end');
@@ -156,7 +90,7 @@ for (const [version, name] of Object.entries(packages)) {
             const agent = agentOn(gateway.url);
             const running = ask(agent);
             const exchange = await model.request(key, 1);
-            while (deltas(agent) === '') await new Promise((resolve) => setTimeout(resolve, 10));
+            await until(() => deltas(agent) !== '');
             agent.abortRun();
             await within(1, exchange.closed, 'the model server is left');
             await within(5, running, 'runAgent() ends');
@@ -177,12 +111,12 @@ for (const [version, name] of Object.entries(packages)) {
             const stream = new Promise((resolve, reject) => second.connect({
                 threadId, runId: randomUUID(), messages: [], tools: [], context: [], state: {}, forwardedProps: {},
             }).subscribe({ next: (event) => events.push(event), error: reject, complete: resolve }));
-            while (!events.some(({ type }) => type === 'TEXT_MESSAGE_CONTENT')) await new Promise((resolve) => setTimeout(resolve, 10));
+            await until(() => deltasOf(events) !== '');
             rest.open();
             await within(10, Promise.all([stream, running]), 'both end');
             const snapshot = events.find(({ type }) => type === 'MESSAGES_SNAPSHOT').messages;
             assert.deepEqual(snapshot.map(({ content }) => content), [key, 'Hello.', 'more']);
-            assert.equal(events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta).join(''), words);
+            assert.equal(deltasOf(events), words);
         });
 
         it('says what the gateway has refused, and does not try again', async () => {
@@ -199,7 +133,7 @@ for (const [version, name] of Object.entries(packages)) {
             const agent = agentOn(gateway.url);
             const running = ask(agent).catch((error) => error);
             await model.request(key, 1);
-            while (deltas(agent) === '') await new Promise((resolve) => setTimeout(resolve, 10));
+            await until(() => deltas(agent) !== '');
             await gateway.end('SIGKILL');
             await gateway.launch();
             await within(20, running, 'the run ends');

@@ -12,22 +12,44 @@ export interface NumberedEvent {
 export async function* readEvents(body: ReadableStream<Uint8Array>, heard: () => void): AsyncGenerator<NumberedEvent> {
     const decoder = new TextDecoder();
     const reader = body.getReader();
-    let text = '';
+    const frames = new FrameSplitter();
     try {
         for (;;) {
             const { done, value } = await reader.read();
             if (done) return;
             heard();
-            text += decoder.decode(value, { stream: true });
-            let end: number;
-            while ((end = text.indexOf('\n\n')) >= 0) {
-                const event = parseFrame(text.slice(0, end));
-                text = text.slice(end + 2);
+            for (const frame of frames.split(decoder.decode(value, { stream: true }))) {
+                const event = parseFrame(frame);
                 if (event) yield event;
             }
         }
     } finally {
         reader.cancel().catch(() => {}); // The connection may be gone already.
+    }
+}
+
+/** Splits a text that comes in pieces at its empty lines. Reads each character once, however long a frame is. */
+export class FrameSplitter {
+    private begun: string[] = []; // The pieces of the frame that is not complete.
+
+    split(piece: string): string[] {
+        const frames: string[] = [];
+        let start = 0;
+        if (piece.startsWith('\n') && this.begun.at(-1)?.endsWith('\n')) {
+            frames.push(this.complete(''));
+            start = 1;
+        }
+        for (let end: number; (end = piece.indexOf('\n\n', start)) >= 0; start = end + 2) {
+            frames.push(this.complete(piece.slice(start, end)));
+        }
+        if (start < piece.length) this.begun.push(piece.slice(start));
+        return frames;
+    }
+
+    private complete(last: string): string {
+        const frame = this.begun.join('') + last;
+        this.begun = [];
+        return frame;
     }
 }
 

@@ -1,6 +1,10 @@
 import { HttpAgent, runHttpRequest } from '@ag-ui/client';
 import type { BaseEvent, HttpAgentConfig, RunAgentInput } from '@ag-ui/client';
 import { readEvents } from './event-stream.js';
+import { GatewayError, checked } from './gateway-error.js';
+import { Line } from './line.js';
+import { HistoryReading, RunReading } from './readings.js';
+import type { Reading } from './readings.js';
 
 type RunStream = ReturnType<HttpAgent['run']>;
 
@@ -10,83 +14,69 @@ export interface GatewayAgentConfig extends HttpAgentConfig {
      * heartbeat every `server.heartbeat_seconds` (15 s).
      */
     silence?: number;
-    /** How long lost connections are tried again, in milliseconds, counted from the first failure. */
+    /**
+     * How long lost connections are tried again, in milliseconds, counted from the first failure. A page that is hidden
+     * or offline goes on when it is back.
+     */
     patience?: number;
 }
-
-/** A request that the gateway has refused. */
-export class GatewayError extends Error {
-    constructor(
-        readonly status: number,
-        readonly code: string,
-        message: string,
-        readonly activeRunId?: string,
-    ) {
-        super(message);
-        this.name = 'GatewayError';
-    }
-}
-
-const isTerminal = (type: string) => type === 'RUN_FINISHED' || type === 'RUN_ERROR';
 
 /**
  * An HttpAgent that uses what agui-gateway offers beyond AG-UI:
  *
  * - a connection that is lost in the middle of a run is made again, and the stream goes on after the last event: no
- *   event is missing and none comes twice. A page that becomes visible or online again waits for half of the timeout;
- * - abortRun() ends the run on the server at once;
+ *   event is missing and none comes twice. A page that becomes visible waits for half of the timeout only; one that is
+ *   online again, or comes out of the back/forward cache, does not wait;
+ * - abortRun(), and the `abortController` of runAgent(), end the run on the server at once;
  * - connect() brings the conversation of the thread, and then its active run: for a page that was loaded again.
  *
- * `url` is that of POST /agui or of POST /agui/agents/{agentId}.
+ * `url` is that of POST /agui or of POST /agui/agents/{agentId}. All requests have the headers and the other members of
+ * requestInit().
  */
 export class GatewayAgent extends HttpAgent {
-    private readonly silence: number;
-    private readonly patience: number;
-    private running: { threadId: string; runId: string; leave: AbortController } | undefined;
+    private readonly times: { silence: number; patience: number };
 
     constructor(config: GatewayAgentConfig) {
         super(config);
-        this.silence = config.silence ?? 40_000;
-        this.patience = config.patience ?? 60_000;
+        this.times = { silence: config.silence ?? 40_000, patience: config.patience ?? 60_000 };
     }
 
     override run(input: RunAgentInput): RunStream {
-        return this.streamOf(input, (leave) => this.eventsOf(input, leave));
+        const reading = new RunReading(input.threadId, input.runId);
+        return this.streamOf(input, reading, () => (reading.last === 0 ? this.url : undefined));
     }
 
     /** The conversation as events, then those of the active run. */
     connect(input: RunAgentInput): RunStream {
-        const body = { ...input, forwardedProps: { ...input.forwardedProps, follow: true } };
-        return this.streamOf(input, (leave) => this.history(body, leave));
-    }
-
-    /** Ends the run on the server. What was said so far is kept. */
-    override abortRun(): void {
-        const active = this.running;
-        super.abortRun();
-        if (active) {
-            // A run that cannot be reached ends by itself, as after any lost connection.
-            this.cancel(active.threadId, active.runId).catch(() => {});
-            active.leave.abort();
-        }
+        // A run that was stopped before leaves its controller.
+        if (this.abortController.signal.aborted) this.abortController = new AbortController();
+        const body = { ...input, messages: [], forwardedProps: { ...input.forwardedProps, follow: true } };
+        const reading = new HistoryReading(input.threadId);
+        return this.streamOf(body, reading, () => {
+            if (reading.run) return undefined;
+            reading.begin();
+            return `${this.base}/history`;
+        });
     }
 
     override clone(): GatewayAgent {
-        const made = super.clone() as GatewayAgent;
         // The client's clone() runs no constructor.
-        return Object.assign(made, { running: undefined, silence: this.silence, patience: this.patience });
+        return Object.assign(super.clone() as GatewayAgent, { times: this.times });
     }
 
     /** The URL of the gateway's routes: that of POST /agui, whichever agent this is. */
-    private get base(): string {
-        return this.url.replace(/\/agents\/[^/]+\/?$/, '').replace(/\/$/, '');
+    get base(): string {
+        const path = this.url.replace(/[?#].*$/, '').replace(/\/+$/, '');
+        const isWhole = path.endsWith('/agui') && !path.endsWith('/agui/agents/agui');
+        return isWhole ? path : path.replace(/\/agents\/[^/]+$/, '');
     }
 
     /**
-     * What `events` yields, as an Observable; leaving it closes the connection. The class is that of the client's own
-     * streams, which it does not export.
+     * What is read, as an Observable; leaving it closes the connection. `urlOfPost` is where the input goes, or undefined
+     * once the events of the run are read instead. The class is that of the client's own streams, which it does not
+     * export.
      */
-    private streamOf(input: RunAgentInput, events: (leave: AbortController) => AsyncIterable<BaseEvent>): RunStream {
+    private streamOf(input: RunAgentInput, reading: Reading, urlOfPost: () => string | undefined): RunStream {
         const Stream = runHttpRequest(() => new Promise<Response>(() => {})).constructor as unknown as new (subscribe: (to: {
             next(event: BaseEvent): void;
             error(problem: unknown): void;
@@ -94,17 +84,27 @@ export class GatewayAgent extends HttpAgent {
         }) => () => void) => RunStream;
         return new Stream((to) => {
             const leave = new AbortController();
-            const mine = { threadId: input.threadId, runId: input.runId, leave };
-            this.running = mine;
+            const stop = new Stop(leave.signal, () => {
+                // A run that cannot be reached ends by itself, as after any lost connection.
+                if (reading.run && !reading.isOver) this.cancel(input, reading.run).catch(() => {});
+                leave.abort();
+            });
+            stop.watch(this.abortController.signal);
+            const open = (signal: AbortSignal) => {
+                const init = this.requestInit(input);
+                stop.watch(init.signal);
+                const url = urlOfPost();
+                return url === undefined ? this.eventsAfter(reading.run!, init, signal) : this.send(url, { ...init, signal });
+            };
             const read = async () => {
                 try {
-                    for await (const event of events(leave)) to.next(event);
+                    for await (const event of this.events(reading, open, leave.signal)) to.next(event);
                     to.complete();
                 } catch (problem) {
                     // The client ends a run without an error if its request was aborted.
                     to.error(leave.signal.aborted ? new DOMException('The run was stopped', 'AbortError') : problem);
                 } finally {
-                    if (this.running === mine) this.running = undefined;
+                    leave.abort();
                 }
             };
             void read();
@@ -112,130 +112,61 @@ export class GatewayAgent extends HttpAgent {
         });
     }
 
-    /** The events of a run up to its terminal one, over as many connections as it takes. */
-    private async *eventsOf(input: RunAgentInput, leave: AbortController): AsyncGenerator<BaseEvent> {
-        let last = 0;
-        let failures = 0;
-        let failingSince: number | undefined;
-        for (;;) {
-            const connection = new Connection(leave.signal, this.silence);
-            try {
-                // A POST that is repeated under its runId reads the same run again.
-                const response = last === 0
-                    ? await this.post(this.url, input, connection.signal)
-                    : await this.read(`/threads/${encodeURIComponent(input.threadId)}/runs/${encodeURIComponent(input.runId)}/events?after=${last}`, connection.signal);
-                for await (const { number, event } of readEvents(response.body!, () => {
-                    failingSince = undefined;
-                    connection.heard();
-                })) {
-                    if (number !== undefined && number <= last) continue;
-                    last = number ?? last;
-                    failures = 0;
-                    yield event as unknown as BaseEvent;
-                    if (isTerminal(event.type)) return;
+    /** The events of a reading, over as many connections as it takes. */
+    private async *events(reading: Reading, open: (signal: AbortSignal) => Promise<Response>, leave: AbortSignal): AsyncGenerator<BaseEvent> {
+        const line = new Line(leave, this.times);
+        try {
+            while (!reading.isOver) {
+                try {
+                    const response = await open(line.open());
+                    if (!response.body) throw new GatewayError(410, 'run_ended', 'the run has ended, and its last event cannot be read');
+                    for await (const next of readEvents(response.body, () => line.heard())) {
+                        line.progressed();
+                        for (const event of reading.take(next)) yield event as unknown as BaseEvent;
+                        if (reading.isOver) return;
+                    }
+                    if (reading.mayEnd) return;
+                    throw new Error('the connection was closed in the middle of the run');
+                } catch (problem) {
+                    await line.failed(problem);
                 }
-                throw new Error('the connection was closed in the middle of the run');
-            } catch (problem) {
-                const final = problem instanceof GatewayError && problem.status < 500 && problem.status !== 429;
-                failingSince ??= Date.now();
-                if (leave.signal.aborted || final || Date.now() - failingSince > this.patience) throw problem;
-                failures += 1;
-                await connection.pause(Math.min(250 * 2 ** failures, 5_000) * (0.5 + Math.random() / 2));
-                if (leave.signal.aborted) throw problem;
-            } finally {
-                connection.close();
             }
+        } finally {
+            line.close();
         }
     }
 
-    private async *history(input: RunAgentInput, leave: AbortController): AsyncGenerator<BaseEvent> {
-        const response = await this.post(`${this.base}/history`, input, leave.signal);
-        for await (const { event } of readEvents(response.body!, () => {})) yield event as unknown as BaseEvent;
+    private eventsAfter({ threadId, runId, last }: RunReading, init: RequestInit, signal: AbortSignal): Promise<Response> {
+        const path = `/threads/${encodeURIComponent(threadId)}/runs/${encodeURIComponent(runId)}/events?after=${last}`;
+        const headers = new Headers(init.headers);
+        headers.delete('content-type');
+        return this.send(this.base + path, { ...init, method: 'GET', body: undefined, headers, signal });
     }
 
-    private async post(url: string, input: RunAgentInput, signal: AbortSignal): Promise<Response> {
-        return this.request(url, { ...this.requestInit(input), signal });
-    }
-
-    private async read(path: string, signal: AbortSignal): Promise<Response> {
-        return this.request(this.base + path, { signal, headers: { ...this.headers, Accept: 'text/event-stream' } });
-    }
-
-    private async cancel(threadId: string, runId: string): Promise<void> {
-        const headers = { ...this.headers, 'Content-Type': 'application/json' };
+    private async cancel(input: RunAgentInput, { threadId, runId }: RunReading): Promise<void> {
+        const init = this.requestInit(input);
+        const headers = new Headers(init.headers);
+        headers.set('accept', 'application/json');
         const body = JSON.stringify({ threadId, runId });
-        await (await this.request(`${this.base}/cancel`, { method: 'POST', headers, body })).arrayBuffer();
+        await (await this.send(`${this.base}/cancel`, { ...init, body, headers, signal: undefined })).arrayBuffer();
     }
 
-    private async request(url: string, init: RequestInit): Promise<Response> {
-        const fetch = this.fetch ?? globalThis.fetch; // Older clients have no fetch of their own.
+    private async send(url: string, init: RequestInit): Promise<Response> {
+        const fetch = this.fetch ?? globalThis.fetch;
         return checked(await fetch(url, init));
     }
 }
 
-async function checked(response: Response): Promise<Response> {
-    if (response.ok) return response;
-    const said = await response.json().catch(() => ({})) as { error?: { code?: string; message?: string; activeRunId?: string } };
-    const { code = 'unknown', message = `HTTP ${response.status}`, activeRunId } = said.error ?? {};
-    throw new GatewayError(response.status, code, message, activeRunId);
-}
+/** Calls `stop` once if one of the watched signals is aborted before `leave` is. */
+class Stop {
+    private readonly watched = new Set<AbortSignal>();
 
-/** A connection that is given up after a silence, and at once if the page wakes up after a shorter one. */
-class Connection {
-    private readonly controller = new AbortController();
-    private readonly wake: () => void;
-    private readonly left: () => void;
-    private timer: ReturnType<typeof setTimeout> | undefined;
-    private heardAt = Date.now();
-    private endPause: (() => void) | undefined;
+    constructor(private readonly leave: AbortSignal, private readonly stop: () => void) {}
 
-    constructor(private readonly leave: AbortSignal, private readonly silence: number) {
-        this.wake = () => {
-            this.endPause?.();
-            if (globalThis.document?.visibilityState !== 'hidden' && Date.now() - this.heardAt > silence / 2) this.lose();
-        };
-        this.left = () => {
-            this.endPause?.();
-            this.controller.abort();
-        };
-        leave.addEventListener('abort', this.left);
-        globalThis.document?.addEventListener?.('visibilitychange', this.wake);
-        globalThis.addEventListener?.('online', this.wake);
-        this.heard();
-    }
-
-    get signal(): AbortSignal {
-        return this.controller.signal;
-    }
-
-    heard(): void {
-        this.heardAt = Date.now();
-        clearTimeout(this.timer);
-        this.timer = setTimeout(() => this.lose(), this.silence);
-    }
-
-    /** Returns early when the page is online or visible again, or has left. */
-    async pause(milliseconds: number): Promise<void> {
-        clearTimeout(this.timer);
-        if (this.leave.aborted) return;
-        await new Promise<void>((done) => {
-            const timer = setTimeout(done, milliseconds);
-            this.endPause = () => {
-                clearTimeout(timer);
-                done();
-            };
-        });
-    }
-
-    close(): void {
-        clearTimeout(this.timer);
-        this.leave.removeEventListener('abort', this.left);
-        globalThis.document?.removeEventListener?.('visibilitychange', this.wake);
-        globalThis.removeEventListener?.('online', this.wake);
-        this.controller.abort();
-    }
-
-    private lose(): void {
-        this.controller.abort(new Error('the connection is silent'));
+    watch(signal: AbortSignal | null | undefined): void {
+        if (!signal || this.watched.has(signal) || this.leave.aborted) return;
+        this.watched.add(signal);
+        if (signal.aborted) this.stop();
+        else signal.addEventListener('abort', this.stop, { signal: this.leave });
     }
 }

@@ -1,2 +1,3 @@
-export { GatewayAgent, GatewayError } from './gateway-agent.js';
+export { GatewayAgent } from './gateway-agent.js';
 export type { GatewayAgentConfig } from './gateway-agent.js';
+export { GatewayError } from './gateway-error.js';
