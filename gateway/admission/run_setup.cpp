@@ -28,8 +28,7 @@ namespace {
 
 // One model call, without tools of the server.
 void use_only_tools_of_request(runner::agent_settings& agent) {
-    agent.tool_patterns.assign(1, std::string()); // No tool has this name.
-    agent.own_tools = nullptr;
+    agent.only_external_tools = true;
     agent.agents.clear();
     agent.executors = nullptr;
     agent.max_rounds = 1;
@@ -396,6 +395,7 @@ chosen_agent agent_of(
         // The demanded tool is the only one that a request for suggestions has.
         if (asked.tool_choice && (input.is_for_suggestions || may_set("tool_choice"))) {
             parameters.tool_choice = runner::tool_choice_from_string(*asked.tool_choice);
+            parameters.tool_choice->instead_of_thinking = input.is_for_suggestions;
         }
         if (asked.reasoning_effort && may_set("reasoning_effort")) {
             parameters.reasoning_effort = asked.reasoning_effort;

@@ -58,6 +58,20 @@ bool wants_no_thinking(const model_request& request, const anthropic_settings& s
            !is_dropped(settings, "reasoning_effort");
 }
 
+bool forces_call(const tool_choice& choice) noexcept {
+    return choice.kind == tool_choice::mode::required || choice.kind == tool_choice::mode::named;
+}
+
+/// True if the request has a forced choice in place of thinking. A model without forced choices
+/// keeps its thinking.
+bool has_choice_instead(
+    const model_request& request, const anthropic_settings& settings, const anthropic_rules& rules
+) {
+    const std::optional<tool_choice>& choice = request.parameters.tool_choice;
+    return choice && choice->instead_of_thinking && forces_call(*choice) && rules.forced_choice &&
+           rules.no_thinking && !is_dropped(settings, "tool_choice");
+}
+
 /// The member `thinking` of a request.
 struct thinking_choice {
     anthropic_thinking kind = anthropic_thinking::model_default; ///< Without a member, if default.
@@ -71,6 +85,11 @@ thinking_choice choose_thinking(
 ) {
     thinking_choice choice;
     if (is_dropped(settings, "thinking") || settings.extra_body.contains("thinking")) {
+        return choice;
+    }
+    if (settings.thinking != anthropic_thinking::model_default &&
+        has_choice_instead(request, settings, rules)) {
+        choice.kind = anthropic_thinking::disabled;
         return choice;
     }
     const bool off = wants_no_thinking(request, settings);
@@ -144,7 +163,11 @@ std::string request_writer::write() {
         tool_choice();
     }
     body_.true_or_false("stream", true);
-    body_.extra_members({"messages", "system"}); // These two are the conversation's own.
+    std::vector<std::string_view> except{"messages", "system"}; // The conversation's own.
+    if (has_choice_instead(request_, settings_, rules_)) {
+        except.emplace_back("thinking");
+    }
+    body_.extra_members(except);
     if (!tools_.listed().empty()) {
         tools();
     }
@@ -249,8 +272,9 @@ void request_writer::tool_choice() {
         choice = *given_.tool_choice;
     }
     const json::object* const thinking = object_in(settings_.extra_body, "thinking");
-    const bool has_budget = thinking != nullptr && string_in(*thinking, "type") == "enabled";
-    const bool forces = choice.kind == mode::required || choice.kind == mode::named;
+    const bool has_budget = thinking != nullptr && string_in(*thinking, "type") == "enabled" &&
+                            !has_choice_instead(request_, settings_, rules_);
+    const bool forces = forces_call(choice);
     // Nothing says that a choice may name a tool that is not in the list.
     const bool is_unlisted = choice.kind == mode::named && tools_.is_added(choice.name);
     if (is_unlisted || (forces && (!rules_.forced_choice || has_budget))) {

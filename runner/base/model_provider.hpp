@@ -31,6 +31,10 @@ struct tool_choice {
     enum class mode { automatic, none, required, named };
     mode kind = mode::automatic;
     std::string name; ///< Only for `named`.
+    /// Where a model takes either this or thinking, the request is sent without thinking. For
+    /// requests that no other model call follows: thoughts must not be missing in the middle of a
+    /// turn.
+    bool instead_of_thinking = false;
 };
 
 /// "auto", "none", "required"; anything else is a tool's name.

@@ -144,6 +144,7 @@ struct agent_settings {
     std::string context;
     /// Server tools that the agent may use; empty allows all.
     std::vector<std::string> tool_patterns;
+    bool only_external_tools = false; ///< The agent may use no server tool, whatever the rest says.
     /// Server tools of this agent alone, whatever tool_patterns says. They precede tools of the
     /// registry with their names. May be null.
     std::shared_ptr<const tool_set> own_tools = {};

@@ -13,6 +13,9 @@ namespace agui::runner {
 namespace {
 
 std::vector<tool_definition> server_tools_of(const tool_set& server, const agent_settings& agent) {
+    if (agent.only_external_tools) {
+        return {};
+    }
     std::vector<tool_definition> tools = server.definitions(agent.tool_patterns);
     if (agent.own_tools) {
         std::erase_if(tools, [&agent](const tool_definition& tool) {

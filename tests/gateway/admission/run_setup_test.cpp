@@ -175,5 +175,53 @@ TEST(RunSetup, ARequestSetsWhatTheAgentLetsItSet) {
     EXPECT_EQ(chosen.fallbacks.at(0).parameters.seed, 2);
 }
 
+TEST(RunSetup, SuggestionsAreOneModelCallWithTheirToolAlone) {
+    agent_entry agent;
+    agent.settings.tool_patterns = {"weather"};
+    agent.settings.max_rounds = 10;
+    agent.fallbacks.emplace_back();
+    translator::run_input input;
+    input.forwarded.tool_choice = "copilotkitSuggest";
+
+    const chosen_agent usual = agent_of(agent, input, {}, null_logger());
+    EXPECT_FALSE(usual.settings.only_external_tools);
+    EXPECT_FALSE(usual.settings.parameters.tool_choice.has_value());
+
+    input.is_for_suggestions = true;
+    const chosen_agent chosen = agent_of(agent, input, {}, null_logger());
+    EXPECT_TRUE(chosen.settings.only_external_tools);
+    EXPECT_EQ(chosen.settings.max_rounds, 1U);
+    for (const auto& parameters : {chosen.settings.parameters, chosen.fallbacks.at(0).parameters}) {
+        ASSERT_TRUE(parameters.tool_choice.has_value());
+        EXPECT_EQ(parameters.tool_choice->name, "copilotkitSuggest");
+        EXPECT_TRUE(parameters.tool_choice->instead_of_thinking);
+    }
+}
+
+TEST(RunSetup, SuggestionsAreOfferedTheToolsOfTheirRequestAlone) {
+    run_settings settings;
+    settings.external_tools.push_back({{"always", "", {}}, true});
+    settings.reject_name_clash = true;
+    translator::run_input input;
+    input.tools.emplace().push_back({"copilotkitSuggest", "", {}});
+    const auto is_server_tool = [](std::string_view) {
+        return true;
+    };
+    const auto names = [&] {
+        std::vector<std::string> all;
+        const auto tools = external_tools(settings, is_server_tool, input, {}, null_logger());
+        if (tools) {
+            for (const runner::tool_definition& tool : *tools) {
+                all.push_back(tool.name);
+            }
+        }
+        return all;
+    };
+
+    EXPECT_TRUE(names().empty()) << "the name is taken";
+    input.is_for_suggestions = true;
+    EXPECT_EQ(names(), std::vector<std::string>{"copilotkitSuggest"});
+}
+
 } // namespace
 } // namespace agui::gateway

@@ -730,6 +730,32 @@ TEST_F(AnthropicRequest, ChoosesTools) {
     EXPECT_EQ(left_out.size(), 1U);
 }
 
+TEST_F(AnthropicRequest, SwitchesThinkingOffForAChoiceThatIsNeededMore) {
+    const auto choose = [this](std::string_view model) {
+        request.parameters.model = model;
+        request.parameters.tool_choice = tool_choice_from_string("f");
+        request.parameters.tool_choice->instead_of_thinking = true;
+    };
+    constexpr std::string_view forced = R"({"type":"tool","name":"f"})";
+    tools.push_back({"f", "", {}});
+    choose("claude-opus-4-8");
+
+    EXPECT_EQ(member("thinking"), "") << "nothing to switch off";
+    EXPECT_EQ(member("tool_choice"), forced);
+    settings.extra_body = {{"thinking", {{"type", "enabled"}, {"budget_tokens", 2000}}}};
+    EXPECT_EQ(member("thinking"), "");
+    EXPECT_EQ(member("tool_choice"), forced);
+    settings.extra_body = {};
+    settings.thinking = anthropic_thinking::adaptive;
+    EXPECT_EQ(member("thinking"), R"({"type":"disabled"})");
+    EXPECT_EQ(member("tool_choice"), forced);
+    EXPECT_TRUE(left_out.empty());
+    choose("claude-opus-5-5");
+    EXPECT_NE(member("thinking"), R"({"type":"disabled"})") << "it refuses both";
+    EXPECT_EQ(member("tool_choice"), "");
+    EXPECT_FALSE(left_out.empty());
+}
+
 TEST_F(AnthropicRequest, MapsTheEffortsOfOtherDialects) {
     request.parameters.reasoning_effort = "minimal";
 

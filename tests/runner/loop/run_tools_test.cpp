@@ -63,6 +63,20 @@ TEST_F(RunTools, AreTheAgentsAndTheCallers) {
     EXPECT_EQ(tools.tool_of("secret"), nullptr) << "not this agent's";
 }
 
+TEST_F(RunTools, MayBeTheCallersAlone) {
+    agent_settings agent = allowed({});
+    tool_registry own;
+    own.add(named("own"), function());
+    agent.own_tools = own.snapshot();
+    agent.only_external_tools = true;
+    const run_tools tools(registry, agent, {named("paint")});
+
+    EXPECT_EQ(declared(tools), std::vector<std::string>{"paint"});
+    EXPECT_EQ(tools.tool_of("search"), nullptr);
+    EXPECT_EQ(tools.tool_of("own"), nullptr);
+    EXPECT_TRUE(server_tool_names(registry, agent).empty());
+}
+
 TEST_F(RunTools, StayAsTheyWereWhenTheRunBegan) {
     const run_tools tools(registry, allowed({}), {});
     registry.add(named("later"), function());
