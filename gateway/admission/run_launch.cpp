@@ -28,6 +28,21 @@ live_run::settings settings_of(
     return options;
 }
 
+// What a run for suggestions takes until its end, when its thread is removed.
+struct taken_for_suggestions {
+    std::shared_ptr<const void> place;
+    memory_share thread;
+};
+
+void set_for_suggestions(accepted_run::admitted& request, live_run::settings& options) {
+    auto taken = std::make_shared<taken_for_suggestions>();
+    taken->place = request.admission->take_minor_place();
+    taken->thread = memory_share(request.core->services.memory);
+    taken->thread.grow_anyway_to(request.what.body_bytes);
+    options.is_for_suggestions = true;
+    options.held = std::move(taken);
+}
+
 } // namespace
 
 std::shared_ptr<live_run> launch_run(
@@ -39,12 +54,16 @@ std::shared_ptr<live_run> launch_run(
     const process_services& services = core.services;
     live_run::settings options =
         settings_of(core, request.what, request.conversation, record.protocol, *request.agent);
+    const bool is_for_suggestions = request.what.input.is_for_suggestions;
+    if (is_for_suggestions) {
+        set_for_suggestions(request, options);
+    }
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.conversation), services.time, services.log,
         std::move(log), request.conversation, request.held, std::move(record),
         static_cast<session::node_index>(run.thread->nodes.size()), std::move(options)
     );
-    if (request.conversation.ephemeral) {
+    if (request.conversation.ephemeral && !is_for_suggestions) {
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());
     }
     const runner::loop_services parts{

@@ -19,22 +19,34 @@ void ephemeral_store::grown(
     const session::thread_key& key, std::size_t bytes, const boost::asio::any_io_executor& executor
 ) {
     for (ephemeral_threads::entry& oldest : threads_.grown(key, bytes)) {
-        boost::asio::co_spawn(
-            executor, remove(std::move(oldest)),
-            [keep = shared_from_this()](const std::exception_ptr&) {}
-        );
+        begin_removal(std::move(oldest), executor);
     }
 }
 
-boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
-    const auto taken = co_await store_->acquire(oldest.key, {});
+void ephemeral_store::remove(
+    const session::thread_key& key, const boost::asio::any_io_executor& executor
+) {
+    begin_removal({.key = key}, executor);
+}
+
+void ephemeral_store::begin_removal(
+    ephemeral_threads::entry thread, const boost::asio::any_io_executor& executor
+) {
+    boost::asio::co_spawn(
+        executor, remove(std::move(thread)),
+        [keep = shared_from_this()](const std::exception_ptr&) {}
+    );
+}
+
+boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry thread) {
+    const auto taken = co_await store_->acquire(thread.key, {});
     if (!taken) {
         // A run holds it; the removal is retried when another thread grows.
-        threads_.put_back(oldest);
+        threads_.put_back(thread);
         co_return;
     }
     // It cannot fail, and a thread that does not exist need not be removed.
-    (void)co_await store_->remove(oldest.key);
+    (void)co_await store_->remove(thread.key);
     store_->release(*taken);
 }
 

@@ -31,8 +31,14 @@ public:
         const boost::asio::any_io_executor& executor
     );
 
+    /// Removes on `executor` a thread that has never been in grown(). If a run holds it, it counts
+    /// from then on as in grown().
+    void remove(const session::thread_key& key, const boost::asio::any_io_executor& executor);
+
 private:
-    [[nodiscard]] boost::asio::awaitable<void> remove(ephemeral_threads::entry oldest);
+    void
+    begin_removal(ephemeral_threads::entry thread, const boost::asio::any_io_executor& executor);
+    [[nodiscard]] boost::asio::awaitable<void> remove(ephemeral_threads::entry thread);
 
     const std::unique_ptr<session::store> store_;
     ephemeral_threads threads_;

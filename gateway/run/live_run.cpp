@@ -488,14 +488,16 @@ std::vector<std::string> live_run::end_seen_by_readers() {
     return unstored_end(*log_, key().thread_id, record_, stop_reason::store_unavailable, time_);
 }
 
-// A reader that was cut off for reading too slowly has not asked for the run to end.
+// A reader that was cut off for reading too slowly has not asked for the run to end, but
+// suggestions are of use to nobody else.
 void live_run::on_last_reader_left(event_log::leaving how) {
     if (finished_ || log_->reader_count() > 0) {
         return;
     }
     detached_ = true;
     how_left_ = how;
-    const bool goes_on = how == event_log::leaving::cut_off || is_awaited();
+    const bool is_cut_off = how == event_log::leaving::cut_off && !settings_.is_for_suggestions;
+    const bool goes_on = is_cut_off || is_awaited();
     switch (goes_on ? disconnect_policy::kind::go_on : settings_.on_disconnect.what) {
     case disconnect_policy::kind::cancel:
         stop(stop_reason::cancelled);

@@ -52,6 +52,11 @@ public:
         std::uint64_t max_thread_bytes = UINT64_MAX; ///< For state_writing.
         heavy_work* heavy = nullptr;                 ///< The same; must outlive the run.
         std::vector<predicted_member> predictions{};
+        /// Its answer is suggestions, of use to its reader alone: it ends with its last reader,
+        /// whatever the reason, and its owner keeps nothing of it.
+        bool is_for_suggestions = false;
+        /// Freed with the run.
+        std::shared_ptr<const void> held{};
     };
 
     /// Makes the log for a run that is about to begin. `memory` (may be null) counts its events.
@@ -131,6 +136,7 @@ public:
     }
     /// Any thread. True if it had readers and has none now.
     [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
+    [[nodiscard]] bool is_for_suggestions() const noexcept { return settings_.is_for_suggestions; }
     /// Any thread, once it has ended. True if it ended by a stop of any kind.
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
 

@@ -93,6 +93,10 @@ void run_core::on_end(const std::shared_ptr<live_run>& run) {
         const std::shared_ptr<live_run>& ended;
     } const removed_at_the_end{registry, run};
     check_failpoint("run.ending");
+    if (run->is_for_suggestions()) {
+        ephemeral->remove(run->key(), run->executor());
+        return;
+    }
     if (!store_of(run->conversation()).keeps_logs()) {
         registry.keep_log(*run);
     }

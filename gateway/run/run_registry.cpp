@@ -10,6 +10,12 @@ namespace agui::gateway {
 
 using runner::stop_reason;
 
+namespace {
+
+constexpr std::size_t minor_share = 8; ///< Part of max_runs that minor runs may take.
+
+} // namespace
+
 std::optional<stop_reason>
 run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
     const std::lock_guard lock(mutex_);
@@ -295,13 +301,19 @@ result<std::unique_ptr<run_registry::admission>> run_registry::admit(importance 
     if (draining_) {
         return failure{errc::draining, "the server is shutting down", {}, {}};
     }
-    const std::size_t most =
-        of == importance::minor ? (limits_.max_runs + 1) / 2 : limits_.max_runs;
-    if (runs_.size() + admissions_ >= most) {
+    if (runs_.size() + admissions_ >= limits_.max_runs) {
         return failure{errc::overloaded, "too many runs are active", {}, {}};
     }
+    std::shared_ptr<const void> place;
+    if (of == importance::minor) {
+        const auto taken = static_cast<std::size_t>(minor_places_.use_count()) - 1;
+        if (taken >= std::max<std::size_t>(limits_.max_runs / minor_share, 1)) {
+            return failure{errc::overloaded, "too many runs for suggestions are active", {}, {}};
+        }
+        place = minor_places_;
+    }
     ++admissions_;
-    return std::make_unique<admission>(*this);
+    return std::make_unique<admission>(*this, std::move(place));
 }
 
 void run_registry::end_admission() {

@@ -98,7 +98,8 @@ public:
 
     /// Counts a request among the runs while it exists.
     class admission;
-    /// Minor runs are admitted only while less than half of `max_runs` is in use.
+    /// At most an eighth of `max_runs`, and at least one, are minor runs at a time: there is one of
+    /// these for each page and answer, and none of them may take the place of a conversation.
     enum class importance { usual, minor };
     /// Fails with errc::draining or errc::overloaded.
     [[nodiscard]] result<std::unique_ptr<admission>> admit(importance of = importance::usual);
@@ -191,6 +192,8 @@ private:
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_ AGUI_GUARDED_BY(mutex_
     );
     std::size_t admissions_ AGUI_GUARDED_BY(mutex_) = 0;
+    /// Each minor run holds a copy, so that its count is that of the places in use, plus one.
+    std::shared_ptr<const void> minor_places_ AGUI_GUARDED_BY(mutex_) = std::make_shared<char>();
     /// Set once there are no admissions. Null if nothing waits for that.
     std::shared_ptr<completion_event> no_admissions_ AGUI_GUARDED_BY(mutex_);
     bool draining_ AGUI_GUARDED_BY(mutex_) = false;
@@ -250,13 +253,20 @@ private:
 
 class run_registry::admission {
 public:
-    explicit admission(run_registry& owner) : owner_(owner) {}
+    admission(run_registry& owner, std::shared_ptr<const void> minor_place)
+        : owner_(owner), minor_place_(std::move(minor_place)) {}
     ~admission() { owner_.end_admission(); }
     admission(const admission&) = delete;
     admission& operator=(const admission&) = delete;
 
+    /// The place of a minor run, which must hold it until its end; null for other runs.
+    [[nodiscard]] std::shared_ptr<const void> take_minor_place() noexcept {
+        return std::move(minor_place_);
+    }
+
 private:
     run_registry& owner_;
+    std::shared_ptr<const void> minor_place_;
 };
 
 class run_registry::key_lock {

@@ -6,6 +6,7 @@ import { Gateway, stopAll } from './support/gateway.mjs';
 import { ModelServer, gate } from './support/model.mjs';
 import { parseStream } from './support/streams.mjs';
 import { within } from './support/browser.mjs';
+import { WeatherService } from './support/weather.mjs';
 
 const suggest = {
     tools: [{ name: 'copilotkitSuggest', description: 'Suggests.', parameters: { type: 'object', properties: {} } }],
@@ -17,16 +18,19 @@ describe('routes for CopilotKit', () => {
     let model;
     let gateway;
     let base;
+    let weather;
 
     before(async () => {
         model = await ModelServer.start();
+        weather = await WeatherService.start();
         gateway = await Gateway.start({ model, config: {
+            tools: { webhook: [{ ...weather.tool, approval: 'always' }] },
             server: { copilotkit_path: '/copilotkit', cors_origins: ['https://app.example'], cors_credentials: true },
             agents: [{ id: 'default', models: ['main'] }, { id: 'other-agent', models: ['main'] }],
         } });
         base = gateway.url.replace(/\/agui$/, '/copilotkit');
     });
-    after(() => stopAll(gateway, model));
+    after(() => stopAll(gateway, weather, model));
 
     function input(text, more = {}) {
         numbered += 1;
@@ -127,6 +131,67 @@ describe('routes for CopilotKit', () => {
             const shown = await events(reading);
             assert.equal(shown.filter((each) => each.type === 'RUN_STARTED').length, 2);
             assert.equal(shown.filter((each) => each.runId === asked.runId).length > 0, true);
+        });
+
+        it(`${name}: connect shows an open approval, which a run with resume answers`, async () => {
+            const key = `[${name} approval]`;
+            model.script(key, [{ toolCalls: [{ name: 'get_weather', arguments: '{"city":"Oslo"}', id: `w-${name}` }] }, { content: 'It is clear.' }]);
+            const asked = input(key);
+            const [interrupt] = (await events(await transport.run('default', asked))).at(-1).outcome.interrupts;
+
+            const shown = await events(await transport.connect('default', input(undefined, { threadId: asked.threadId })));
+            assert.deepEqual(shown.at(-1).outcome, { type: 'interrupt', interrupts: [interrupt] });
+            const resume = [{ interruptId: interrupt.id, status: 'resolved', payload: { approved: true } }];
+            const answered = await events(await transport.run('default', input(undefined, { threadId: asked.threadId, runId: asked.runId, resume })));
+            assert.equal(answered.some((each) => each.type === 'TOOL_CALL_RESULT'), true);
+            const after = await events(await transport.connect('default', input(undefined, { threadId: asked.threadId })));
+            assert.equal(after.at(-1).outcome?.type ?? 'success', 'success');
+        });
+
+        it(`${name}: connect shows the call of a stopped run with a result, an open one without`, async () => {
+            const key = `[${name} dead call]`;
+            const toolCalls = [{ name: 'look', arguments: '{}', id: `dead-${name}` }];
+            model.script(key, [{ toolCalls }, { toolCalls: [{ ...toolCalls[0], id: `open-${name}` }] }]);
+            const tools = [{ name: 'look', description: '', parameters: {} }];
+            const asked = input(key, { tools });
+            await events(await transport.run('default', asked));
+            const results = async () => {
+                const shown = await events(await transport.connect('default', input(undefined, { threadId: asked.threadId })));
+                const { messages } = shown.find((each) => each.type === 'MESSAGES_SNAPSHOT');
+                return messages.filter((each) => each.role === 'tool').map((each) => each.toolCallId);
+            };
+            assert.deepEqual(await results(), []);
+            // A new message abandons the call, and the model makes another one.
+            await events(await transport.run('default', input('and now?', { threadId: asked.threadId, tools })));
+            assert.deepEqual(await results(), [`dead-${name}`]);
+        });
+
+        it(`${name}: a page that mounts twice at once costs one answer`, async () => {
+            const key = `[${name} twice]`;
+            model.script(key, [{ content: 'Yes.' }]);
+            const asked = input(key);
+            await events(await transport.run('default', asked));
+            const connect = () => transport.connect('default', input(undefined, { threadId: asked.threadId }));
+            const [first, second] = await Promise.all([connect(), connect()]);
+            await first.body.cancel();
+            assert.equal((await events(second)).find((each) => each.type === 'MESSAGES_SNAPSHOT').messages.length, 2);
+
+            // Suggestions come twice too, under two runIds, and the first request is dropped.
+            const suggestions = `[${name} suggested twice]`;
+            const never = gate();
+            const call = { toolCalls: [{ name: 'copilotkitSuggest', arguments: '{"suggestions":[]}', id: `twice-${name}` }] };
+            model.script(suggestions, [{ ...call, hold: never.opened }, call]);
+            const body = input(suggestions, suggest);
+            const leaving = new AbortController();
+            const dropped = name === 'REST' ? post('/agent/default/suggest', body, { signal: leaving.signal })
+                : post('', { method: 'agent/run', params: { agentId: 'default' }, body }, { signal: leaving.signal });
+            await (await dropped).body.getReader().read();
+            const held = await model.request(suggestions, 1);
+            leaving.abort();
+            await within(5, held.closed, 'the model server is left');
+            const again = { ...body, runId: `${body.runId}-again`, threadId: `${body.threadId}-again` };
+            assert.equal((await events(await transport.run('default', again))).at(-1).type, 'RUN_FINISHED');
+            never.open();
         });
 
         it(`${name}: an unknown thread has no messages, an unknown agent is 404`, async () => {
@@ -240,15 +305,16 @@ describe('routes for CopilotKit', () => {
         assert.equal((await fetch(`${gateway.url}/threads/${asked.threadId}/events`)).status, 200);
     });
 
-    it('suggestions wait for nobody while half of the places for runs are taken', async () => {
-        const small = await Gateway.start({ model, config: { server: { copilotkit_path: '/copilotkit', max_runs: 2 } } });
+    it('suggestions take an eighth of the places for runs', async () => {
+        const small = await Gateway.start({ model, config: { server: { copilotkit_path: '/copilotkit', max_runs: 8 } } });
         const never = gate();
         try {
             const sent = (path, body) => fetch(`${small.base}/copilotkit/agent/default/${path}`, {
                 method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
-            const key = '[a long run]';
-            model.script(key, [{ content: 'Well. '.repeat(20), pauseAfter: 2, resume: never.opened }, { content: 'Yes.' }]);
-            const long = await sent('run', input(key));
+            const key = '[long suggestions]';
+            model.script(key, [{ content: 'Well. '.repeat(20), pauseAfter: 2, resume: never.opened }]);
+            const long = await sent('suggest', input(key, suggest));
+            await model.request(key, 1);
             const refused = await sent('suggest', input('[refused suggestions]', suggest));
             assert.equal(refused.status, 503);
             assert.equal((await refused.json()).error, 'overloaded');

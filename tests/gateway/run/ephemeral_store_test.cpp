@@ -67,5 +67,23 @@ TEST_F(EphemeralStore, RemovesOneThatARunHoldsLater) {
     EXPECT_TRUE(has(third_));
 }
 
+TEST_F(EphemeralStore, RemovesAThreadThatItDoesNotCount) {
+    session::store& store = threads_->store();
+    const auto held = run(store.acquire(first_, "r"));
+    ASSERT_TRUE(held.has_value());
+    EXPECT_TRUE(run(store.begin(first_, run_of("r"), user_turn("u", "hi"))).has_value());
+    const auto remove = [this] {
+        threads_->remove(first_, context().get_executor());
+        context().restart();
+        context().poll();
+    };
+
+    remove();
+    EXPECT_TRUE(has(first_)) << "a run holds it";
+    store.release(*held);
+    remove();
+    EXPECT_FALSE(has(first_));
+}
+
 } // namespace
 } // namespace agui::test
