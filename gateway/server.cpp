@@ -92,7 +92,7 @@ server::impl::impl(config what, server_options given)
       ),
       control(runs, parser, memory),
       // Routes.
-      routes(settings.server.base_path, make_routes()),
+      routes(settings.server.base_path, make_routes(), make_refusal_forms()),
       // Services of every connection.
       services{
           routes,

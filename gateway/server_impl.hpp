@@ -56,6 +56,7 @@ struct server::impl {
     impl(config what, server_options options);
 
     std::vector<route> make_routes();
+    std::vector<refusal_form> make_refusal_forms() const;
     void run_thread(io_thread& one);
     boost::asio::awaitable<void> prepare();
     boost::asio::awaitable<void> announce();

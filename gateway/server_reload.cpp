@@ -11,7 +11,7 @@ namespace agui::gateway {
 
 void server::impl::warn_of_settings() {
     for (const std::string& line : warnings_of(settings)) {
-        log.log(log_level::warning, "the configuration has a weak point", {{"problem", line}});
+        log.log(log_level::warning, "the configuration needs attention", {{"problem", line}});
     }
 }
 

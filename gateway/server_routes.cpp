@@ -1,6 +1,7 @@
 #include "gateway/server_impl.hpp"
 
 #include "gateway/capabilities.hpp"
+#include "gateway/copilotkit/copilotkit_reply.hpp"
 #include "gateway/copilotkit/copilotkit_routes.hpp"
 #include "gateway/http/static_files.hpp"
 #include "gateway/peers/peer_routes.hpp"
@@ -187,6 +188,13 @@ std::vector<route> server::impl::make_routes() {
         );
     }
     return table;
+}
+
+std::vector<refusal_form> server::impl::make_refusal_forms() const {
+    if (settings.server.copilotkit_path.empty()) {
+        return {};
+    }
+    return {{settings.server.copilotkit_path, as_copilotkit_error}};
 }
 
 } // namespace agui::gateway

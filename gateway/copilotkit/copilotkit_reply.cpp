@@ -1,5 +1,6 @@
 #include "gateway/copilotkit/copilotkit_reply.hpp"
 
+#include "gateway/http/http_error.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -21,6 +22,14 @@ std::string_view text_member(const json::object& object, std::string_view name) 
                                                   : std::string_view();
 }
 
+/// The reference server has texts in place of these two codes.
+std::string_view error_text(std::string_view code) noexcept {
+    if (code == "not_found") {
+        return "Not found";
+    }
+    return code == "method_not_allowed" ? "Method not allowed" : code;
+}
+
 } // namespace
 
 http_reply copilotkit_reply(const json::object& body) {
@@ -39,6 +48,11 @@ http_reply copilotkit_error(int status, std::string_view error, std::string_view
     return reply;
 }
 
+http_reply copilotkit_no_room() {
+    return to_reply(failure{errc::overloaded, "there is not enough memory: try again later", {}, {}}
+    );
+}
+
 http_reply as_copilotkit_error(http_reply reply) {
     if (reply.status < first_error_status) {
         return reply;
@@ -53,7 +67,8 @@ http_reply as_copilotkit_error(http_reply reply) {
     const std::string_view path = text_member(about, "path");
     std::string message(path);
     message.append(path.empty() ? "" : ": ").append(text_member(about, "message"));
-    reply.body = copilotkit_error(reply.status, text_member(about, "code"), message).body;
+    const std::string_view code = error_text(text_member(about, "code"));
+    reply.body = copilotkit_error(reply.status, code, message).body;
     return reply;
 }
 

@@ -14,8 +14,12 @@ namespace agui::gateway {
 [[nodiscard]] http_reply
 copilotkit_error(int status, std::string_view error, std::string_view message = {});
 
-/// A refusal of another route in the form of copilotkit_error(): its code and its message. Other
-/// replies stay as they are.
+/// 503 for a request whose copies have no room in the memory budget.
+[[nodiscard]] http_reply copilotkit_no_room();
+
+/// A refusal in the form of to_reply() in that of copilotkit_error(): its code and its message.
+/// Other replies stay as they are. The connection uses it for all replies below CopilotKit's path
+/// (refusal_form), so handlers need not.
 [[nodiscard]] http_reply as_copilotkit_error(http_reply reply);
 
 } // namespace agui::gateway

@@ -10,9 +10,9 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
@@ -24,13 +24,6 @@ using shared_parts = std::shared_ptr<const copilotkit_parts>;
 
 constexpr std::size_t stop_bytes_max = 16U << 10U;
 
-handler_reply as_copilotkit_reply(handler_reply reply) {
-    if (auto* const plain = std::get_if<http_reply>(&reply)) {
-        *plain = as_copilotkit_error(std::move(*plain));
-    }
-    return reply;
-}
-
 http_reply no_such_agent(std::string_view id) {
     return copilotkit_error(
         404, "Agent not found", "Agent '" + std::string(id) + "' does not exist"
@@ -41,7 +34,8 @@ bool is_agent(const copilotkit_parts& parts, const http_request& request) {
     return parts.agents.contains(request.path_parameters.at(0));
 }
 
-/// The request becomes one for the gateway's own route, in case another gateway has the thread.
+/// The request becomes one for the gateway's own route for runs, as which it is passed on if
+/// another gateway has the thread.
 void become_own_run(http_request& request) {
     request.pattern = "/agui/agents/{agentId}";
     request.path = "/agui/agents/" + request.path_parameters.front();
@@ -52,8 +46,10 @@ run_agent(shared_parts parts, http_handler copilotkit_parts::* handler, http_req
     if (!is_agent(*parts, request)) {
         co_return no_such_agent(request.path_parameters.front());
     }
-    become_own_run(request);
-    co_return as_copilotkit_reply(co_await ((*parts).*handler)(request));
+    if (handler != &copilotkit_parts::connect) {
+        become_own_run(request);
+    }
+    co_return co_await ((*parts).*handler)(request);
 }
 
 /// The runId that a request to stop names; nullopt if the request is refused with `refusal`.
@@ -92,7 +88,7 @@ asio::awaitable<handler_reply> stop_agent(shared_parts parts, http_request& requ
         {request.principal, request.path_parameters.at(1)}, std::move(only)
     );
     if (!stopped) {
-        co_return as_copilotkit_error(to_reply(stopped.error()));
+        co_return to_reply(stopped.error());
     }
     json::object body{{"stopped", *stopped}};
     if (!*stopped) {
@@ -105,7 +101,7 @@ json::object thread_endpoints() {
     return {{"list", true}, {"inspect", true}, {"mutations", true}, {"realtimeMetadata", false}};
 }
 
-/// What GET /info answers; with `single`, what the envelope's method `info` does.
+/// The reply to GET /info or, with `single`, to the envelope's method `info`.
 json::object info_of(const json::object& agents, bool single) {
     json::object info{
         {"version", AGUI_VERSION},
@@ -131,6 +127,10 @@ asio::awaitable<handler_reply> show_info(std::shared_ptr<const std::string> body
     http_reply reply;
     reply.body = *body;
     co_return reply;
+}
+
+asio::awaitable<handler_reply> answer_not_found(http_request& /*request*/) {
+    co_return copilotkit_error(404, "Not found");
 }
 
 http_handler make_info(const json::object& agents, bool single) {
@@ -180,9 +180,20 @@ std::vector<route> make_copilotkit_routes(const std::string& base, copilotkit_pa
          .json = true,
          .max_body_bytes = stop_bytes_max}
     );
+    // The reference server has these two paths only in development or with its platform. Without
+    // rows, they would be ids of threads, which serve other methods.
+    for (const std::string_view unserved : {"/threads/clear", "/threads/subscribe"}) {
+        table.push_back(
+            {.method = "POST", .pattern = base + std::string(unserved), .handler = answer_not_found}
+        );
+    }
     table.push_back(make_single_route(
         base, table, make_info(parts->agents, true), parts->heavy, parts->max_json_depth
     ));
+    // Without this row, a page of server.static_dir would answer for paths that do not exist.
+    table.push_back(
+        {.method = "GET", .pattern = base + "/*", .handler = answer_not_found, .open = true}
+    );
     return table;
 }
 

@@ -14,7 +14,8 @@
 
 namespace agui::gateway {
 
-/// What CopilotKit's routes are made of. All references must outlive the handlers.
+/// The services and handlers that CopilotKit's routes use. All references must outlive the
+/// handlers.
 struct copilotkit_parts {
     run_service& runs;
     session::store& store;
@@ -39,7 +40,8 @@ struct copilotkit_parts {
 /// - POST on the base itself ("single mode"): the same as an envelope
 ///   `{"method", "params"?, "body"?}`
 ///
-/// Refusals are `{"error": CODE, "message": TEXT}`.
+/// Refusals are in the form of to_reply() or of copilotkit_error(). The router must be given
+/// as_copilotkit_error() as the refusal_form of `base`.
 [[nodiscard]] std::vector<route>
 make_copilotkit_routes(const std::string& base, copilotkit_parts parts);
 

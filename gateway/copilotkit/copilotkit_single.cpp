@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -23,6 +25,10 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::array<std::string_view, 2> envelope_members{"method", "params"};
+constexpr std::array<std::string_view, 1> body_member{"body"};
+constexpr std::array<std::string_view, 3> unserved_methods{
+    "transcribe", "inspector/metadata", "inspector/learning"
+};
 constexpr std::string_view resource_method = "resource/request";
 
 struct single_route {
@@ -38,6 +44,8 @@ struct inner_request {
     std::string method = "POST";
     std::string path; ///< Percent-encoded, with the query.
 };
+
+using envelope_content = std::variant<inner_request, http_reply>;
 
 /// An id as a percent-encoded segment of a path.
 std::string as_segment(std::string_view id) {
@@ -73,8 +81,7 @@ bool is_of_threads(std::string_view path) noexcept {
 }
 
 /// The request that the method stands for, or a refusal.
-std::variant<inner_request, http_reply>
-read_method(std::string_view method, const json::object& params) {
+envelope_content read_method(std::string_view method, const json::object& params) {
     inner_request inner;
     std::string_view missing;
     if (method == resource_method) {
@@ -92,6 +99,8 @@ read_method(std::string_view method, const json::object& params) {
     } else if (method == "agent/run" || method == "agent/connect" || method == "agent/suggest") {
         inner.path = "/agent/" + as_segment(parameter(params, "agentId", missing));
         inner.path.append(method.substr(method.find('/')));
+    } else if (std::ranges::find(unserved_methods, method) != unserved_methods.end()) {
+        return copilotkit_error(404, "Not found");
     } else {
         return invalid_envelope("Unsupported method '" + std::string(method) + "'");
     }
@@ -118,9 +127,7 @@ asio::awaitable<handler_reply> answer_inner(
         request.pattern = found->target->pattern;
         const std::size_t most = found->target->max_body_bytes;
         if (most != 0 && request.body.size() > most) {
-            co_return as_copilotkit_error(
-                to_reply(http_errc::body_too_large, "The body is too large.")
-            );
+            co_return to_reply(http_errc::body_too_large, "The body is too large for this path.");
         }
         co_return co_await found->target->handler(request);
     }
@@ -133,21 +140,38 @@ asio::awaitable<handler_reply> answer_inner(
     co_return reply;
 }
 
-asio::awaitable<handler_reply>
-answer_envelope(std::shared_ptr<const single_route> single, http_request& request) {
+/// The envelope's own body takes the place of the request's. Returns false if there is no memory
+/// for a copy of it.
+bool unwrap_body(translator::document& envelope, http_request& request) {
+    std::string().swap(request.body);
+    memory_share copy(request.memory.budget(), use_of(envelope.text.view().size()));
+    if (!copy.grow_to(envelope.text.view().size())) {
+        return false;
+    }
+    if (envelope.has_text && !envelope.text.is_null()) {
+        request.body = envelope.text.view();
+    }
+    envelope.text = json_text();
+    return true;
+}
+
+/// The request in the envelope, whose body is then that of `request`, or a refusal. nullopt: it
+/// asks for `info`. The rest of the envelope is freed on return, because the answer may take long.
+asio::awaitable<std::optional<envelope_content>>
+open_envelope(std::shared_ptr<const single_route> single, http_request& request) {
     auto read_envelope = [&] {
         translator::document_rules rules;
-        rules.max_depth = single->max_json_depth;
+        rules.max_depth = single->max_json_depth + 1; // The body is one level down.
         rules.built = envelope_members;
-        rules.as_text = "body";
+        rules.as_text = body_member.front();
+        rules.uncounted = body_member;
         rules.budget = request.memory.budget();
         return translator::read_document(request.body, rules);
     };
     auto read = co_await run_heavy(&single->heavy, request.body.size(), read_envelope);
     if (!read) {
-        co_return read.error().code == errc::invalid_json
-            ? invalid_envelope("The body is not JSON: " + read.error().detail)
-            : as_copilotkit_error(to_reply(read.error()));
+        co_return read.error().code == errc::invalid_json ? invalid_envelope(read.error().detail)
+                                                          : to_reply(read.error());
     }
     const json::object* const envelope = read->value.if_object();
     const json::value* const method =
@@ -155,25 +179,34 @@ answer_envelope(std::shared_ptr<const single_route> single, http_request& reques
     if (method == nullptr || !method->is_string()) {
         co_return invalid_envelope("Missing method");
     }
-    if (method->get_string() == "info") {
-        co_return co_await single->info(request);
+    const std::string_view name = method->get_string();
+    if (name == "info") {
+        co_return std::nullopt;
     }
     static const json::object none;
     const json::value* const params = envelope->if_contains("params");
-    auto inner = read_method(
-        method->get_string(), params != nullptr && params->is_object() ? params->get_object() : none
-    );
-    if (auto* const refusal = std::get_if<http_reply>(&inner)) {
-        co_return std::move(*refusal);
-    }
-    const bool needs_body =
-        method->get_string() != resource_method && method->get_string() != "agent/stop";
-    if (needs_body && read->text.is_null()) {
+    auto inner =
+        read_method(name, params != nullptr && params->is_object() ? params->get_object() : none);
+    const bool needs_body = name != resource_method && name != "agent/stop";
+    if (std::holds_alternative<inner_request>(inner) && needs_body && read->text.is_null()) {
         co_return invalid_envelope("Missing body");
     }
-    request.body =
-        read->has_text && !read->text.is_null() ? std::string(read->text.view()) : std::string();
-    co_return co_await answer_inner(single, std::get<inner_request>(std::move(inner)), request);
+    if (!unwrap_body(*read, request)) {
+        co_return copilotkit_no_room();
+    }
+    co_return inner;
+}
+
+asio::awaitable<handler_reply>
+answer_envelope(std::shared_ptr<const single_route> single, http_request& request) {
+    auto content = co_await open_envelope(single, request);
+    if (!content) {
+        co_return co_await single->info(request);
+    }
+    if (auto* const refusal = std::get_if<http_reply>(&*content)) {
+        co_return std::move(*refusal);
+    }
+    co_return co_await answer_inner(single, std::get<inner_request>(std::move(*content)), request);
 }
 
 } // namespace

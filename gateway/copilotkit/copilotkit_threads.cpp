@@ -2,7 +2,7 @@
 
 #include "gateway/copilotkit/copilotkit_reply.hpp"
 #include "gateway/http/http_error.hpp"
-#include "gateway/http/query.hpp"
+#include "gateway/routes/thread_routes.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/base/parse_json.hpp"
@@ -13,7 +13,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -30,8 +29,6 @@ namespace {
 using shared_routes = std::shared_ptr<const own_thread_routes>;
 using own_handler = http_handler own_thread_routes::*;
 
-constexpr std::size_t listed_default = 50;
-constexpr std::size_t listed_max = 200;
 constexpr std::size_t change_bytes_max = 65'536;
 constexpr std::size_t depth_max = 1040; // Messages have at most 1024, the largest max_json_depth.
 // The list of archived threads follows that of the others; its cursors begin with this.
@@ -52,25 +49,18 @@ json::object record_of(const session::thread_summary& thread) {
     return record;
 }
 
-std::size_t limit_in(const query_parameters& query) {
-    const std::string* const text = query.find("limit");
-    std::size_t limit = 0;
-    if (text == nullptr ||
-        std::from_chars(text->data(), text->data() + text->size(), limit).ec != std::errc{} ||
-        limit == 0) {
-        return listed_default;
-    }
-    return std::min(limit, listed_max);
-}
-
 asio::awaitable<handler_reply> list_records(session::store& store, http_request& request) {
     const auto query = parse_query(request.query);
     if (!query) {
-        co_return as_copilotkit_error(to_reply(query.error()));
+        co_return to_reply(query.error());
+    }
+    const auto limit = read_page_limit(*query);
+    if (!limit) {
+        co_return to_reply(limit.error());
     }
     session::thread_query wanted;
     wanted.principal = request.principal;
-    wanted.limit = limit_in(*query);
+    wanted.limit = *limit;
     if (const std::string* const agent = query->find("agentId")) {
         wanted.agent_id = *agent;
     }
@@ -82,7 +72,7 @@ asio::awaitable<handler_reply> list_records(session::store& store, http_request&
     const bool goes_on = all != nullptr && *all == "true" && !wanted.archived;
     const auto page = co_await store.list(wanted);
     if (!page) {
-        co_return as_copilotkit_error(to_reply(page.error()));
+        co_return to_reply(page.error());
     }
     json::array threads;
     for (const session::thread_summary& each : page->threads) {
@@ -97,13 +87,13 @@ asio::awaitable<handler_reply> list_records(session::store& store, http_request&
     co_return copilotkit_reply({{"threads", std::move(threads)}, {"nextCursor", std::move(next)}});
 }
 
-/// The reply of one of the gateway's own routes for the thread; of a refusal in CopilotKit's form.
+/// The reply of one of the gateway's own routes for the thread.
 asio::awaitable<http_reply>
 ask(shared_routes own, own_handler which, std::string_view body, http_request& request) {
     request.body = body;
     request.query.clear();
     auto reply = co_await ((*own).*which)(request);
-    co_return as_copilotkit_error(std::move(std::get<http_reply>(reply)));
+    co_return std::move(std::get<http_reply>(reply));
 }
 
 bool is_refusal(const http_reply& reply) noexcept { return reply.status >= 400; }
@@ -130,9 +120,7 @@ change_record(session::store& store, shared_routes own, http_request& request) {
     }
     const auto changed = co_await store.summary({request.principal, thread_id});
     if (!changed || !changed->has_value()) {
-        co_return as_copilotkit_error(
-            to_reply(changed ? session::no_such_thread() : changed.error())
-        );
+        co_return to_reply(changed ? session::no_such_thread() : changed.error());
     }
     co_return copilotkit_reply(record_of(**changed));
 }
@@ -156,42 +144,59 @@ asio::awaitable<handler_reply> remove_record(shared_routes own, http_request& re
     co_return copilotkit_reply({{"threadId", thread_id}, {"deleted", true}});
 }
 
-json::object flat_message(const json::object& message) {
-    json::object flat;
-    for (const std::string_view name : {"id", "role", "content", "toolCallId"}) {
-        if (const json::value* const value = message.if_contains(name)) {
-            flat[name] = *value;
-        }
-    }
-    const json::value* const calls = message.if_contains("toolCalls");
-    if (calls == nullptr) {
-        return flat;
-    }
-    json::array flat_calls;
-    for (const json::value& call : calls->as_array()) {
+json::array flat_calls(const json::array& calls) {
+    json::array flat;
+    for (const json::value& call : calls) {
         const json::object& function = call.as_object().at("function").as_object();
-        flat_calls.push_back(json::object{
+        flat.push_back(json::object{
             {"id", call.as_object().at("id")},
             {"name", function.at("name")},
             {"args", function.at("arguments")},
         });
     }
-    flat["toolCalls"] = std::move(flat_calls);
     return flat;
 }
 
-/// `body`, the messages of a thread, comes from the gateway's own route. errc::overloaded: the
-/// budget has no room for them as values.
+void append_member(std::string& out, std::string_view name, const json::value& value) {
+    out.append(out.ends_with('{') ? "\"" : ",\"").append(name).append("\":");
+    out.append(json::serialize(value));
+}
+
+void append_flat_message(std::string& out, const json::object& message) {
+    out.push_back('{');
+    for (const std::string_view name : {"id", "role", "content", "toolCallId"}) {
+        if (const json::value* const value = message.if_contains(name)) {
+            append_member(out, name, *value);
+        }
+    }
+    if (const json::value* const calls = message.if_contains("toolCalls")) {
+        append_member(out, "toolCalls", flat_calls(calls->as_array()));
+    }
+    out.push_back('}');
+}
+
+/// `body`, the messages of a thread, comes from the gateway's own route. The result is at most as
+/// long. errc::overloaded: the budget has no room for them as values.
 result<std::string> flat_messages(std::string_view body, memory_budget* budget) {
     const auto read = parse_json(body, {.max_depth = depth_max, .budget = budget});
     if (!read) {
         return read.error();
     }
-    json::array messages;
+    std::string out;
+    out.reserve(body.size());
+    out.append(R"({"messages":[)");
     for (const json::value& each : read->as_object().at("messages").as_array()) {
-        messages.push_back(flat_message(each.as_object()));
+        out.append(out.ends_with('[') ? "" : ",");
+        append_flat_message(out, each.as_object());
     }
-    return json::serialize(json::object{{"messages", std::move(messages)}});
+    out.append("]}");
+    return out;
+}
+
+/// Counts a reply in the making, the parts that it is made of included. Returns false if there is
+/// no memory for it.
+bool has_room(http_request& request, std::size_t bytes) {
+    return bytes <= uncounted_reply_bytes || request.reply_memory.grow_to(bytes);
 }
 
 asio::awaitable<handler_reply>
@@ -200,12 +205,15 @@ show_flat_messages(heavy_work& heavy, shared_routes own, http_request& request) 
     if (is_refusal(reply)) {
         co_return reply;
     }
+    if (!has_room(request, 2 * reply.body.size())) {
+        co_return copilotkit_no_room();
+    }
     auto flatten = [&reply, &heavy] {
         return flat_messages(reply.body, heavy.budget());
     };
     auto flat = co_await run_heavy(&heavy, reply.body.size(), flatten);
     if (!flat) {
-        co_return as_copilotkit_error(to_reply(flat.error()));
+        co_return to_reply(flat.error());
     }
     reply.body = std::move(*flat);
     co_return reply;
@@ -217,6 +225,7 @@ asio::awaitable<handler_reply> show_thread_state(shared_routes own, http_request
 
 /// Both snapshots are the bodies of the gateway's own routes, with another beginning.
 asio::awaitable<handler_reply> show_snapshots(shared_routes own, http_request& request) {
+    constexpr std::string_view messages_begin = R"({"events":[{"type":"MESSAGES_SNAPSHOT",)";
     constexpr std::string_view state_begin = R"({"state":)";
     http_reply state = co_await ask(own, &own_thread_routes::state, {}, request);
     if (is_refusal(state)) {
@@ -226,10 +235,13 @@ asio::awaitable<handler_reply> show_snapshots(shared_routes own, http_request& r
     if (is_refusal(messages)) {
         co_return messages;
     }
-    std::string body = R"({"events":[{"type":"MESSAGES_SNAPSHOT",)";
-    body.append(messages.body, 1).append(R"(,{"type":"STATE_SNAPSHOT","snapshot":)");
+    std::string& body = messages.body;
+    if (!has_room(request, 2 * (body.size() + state.body.size()))) {
+        co_return copilotkit_no_room();
+    }
+    body.replace(0, 1, messages_begin);
+    body.append(R"(,{"type":"STATE_SNAPSHOT","snapshot":)");
     body.append(state.body, state_begin.size()).append("]}");
-    messages.body = std::move(body);
     co_return messages;
 }
 

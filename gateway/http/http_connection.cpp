@@ -102,6 +102,7 @@ asio::awaitable<bool> http_connection::take_request() {
     reply_ = std::monostate{};
     terms_ = reply_terms{};
     without_body_ = false;
+    form_ = nullptr;
     const std::size_t size = co_await read_head();
     if (size == 0) {
         co_return !std::holds_alternative<std::monostate>(reply_);
@@ -209,6 +210,9 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     }
     auto& head = std::get<request_head>(parsed);
     terms_.http_1_0 = head.version == 10;
+    const std::string_view target = head.target;
+    const std::size_t mark = std::min(target.find('?'), target.size());
+    form_ = services_.routes.form_of(target.substr(0, mark));
     auto checked = check_framing(head);
     if (const auto* problem = std::get_if<framing_problem>(&checked)) {
         refuse_and_close(http_errc::bad_framing, problem->text);
@@ -222,8 +226,6 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
                         (!terms_.http_1_0 || lists_option(request, "keep-alive"));
     terms_.headers = cors_headers(request, services_.access);
 
-    const std::string_view target = head.target;
-    const std::size_t mark = std::min(target.find('?'), target.size());
     request.query = target.substr(std::min(mark + 1, target.size()));
     auto match = services_.routes.match(request.method, target.substr(0, mark));
     if (std::holds_alternative<router::no_such_path>(match)) {

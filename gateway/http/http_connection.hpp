@@ -199,7 +199,9 @@ private:
     wait waiting_ = wait::first_byte;
     bool evicted_ = false; ///< Another connection needs the place: only a request keeps it.
     bool write_failed_ = false;
-    bool without_body_ = false;          ///< The method is HEAD.
+    bool without_body_ = false; ///< The method is HEAD.
+    /// Form of the request's refusals; null for that of to_reply().
+    const refusal_form* form_ = nullptr;
     std::chrono::milliseconds delay_{0}; ///< Delay before the refusal in reply_ is sent.
 
     std::string in_;        ///< Received but unused bytes.

@@ -111,6 +111,9 @@ asio::awaitable<bool> http_connection::send_reply() {
     http_reply reply = std::move(std::get<http_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !finishing_;
+    if (form_ != nullptr) {
+        reply = form_->write(std::move(reply));
+    }
     if (!reply.no_room.empty()) {
         services_.no_room.add(reply.no_room, std::chrono::steady_clock::now());
     }

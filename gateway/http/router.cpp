@@ -1,6 +1,7 @@
 #include "gateway/http/router.hpp"
 
 #include "gateway/http/framing_check.hpp"
+#include "runner/base/utf8.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -35,7 +36,9 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
             return std::nullopt;
         }
         if (expected.starts_with('{')) {
-            if (decoded.empty()) {
+            // JSON bodies are in UTF-8, so nothing has an id that is not, and no reply could hold
+            // it.
+            if (decoded.empty() || !runner::is_utf8(decoded)) {
                 return std::nullopt;
             }
             parameters.push_back(std::move(decoded));
@@ -59,8 +62,8 @@ void add_method(std::string& methods, std::string_view method) {
 
 } // namespace
 
-router::router(std::string base_path, std::vector<route> routes)
-    : base_path_(std::move(base_path)), routes_(std::move(routes)) {}
+router::router(std::string base_path, std::vector<route> routes, std::vector<refusal_form> forms)
+    : base_path_(std::move(base_path)), routes_(std::move(routes)), forms_(std::move(forms)) {}
 
 router::match_result router::match(std::string_view method, std::string_view path) const {
     if (!path.starts_with(base_path_)) {
@@ -100,6 +103,17 @@ router::match_result router::match(std::string_view method, std::string_view pat
         return no_such_method{std::move(result.methods)};
     }
     return result;
+}
+
+const refusal_form* router::form_of(std::string_view path) const {
+    if (!path.starts_with(base_path_)) {
+        return nullptr;
+    }
+    path.remove_prefix(base_path_.size());
+    const auto found = std::ranges::find_if(forms_, [path](const refusal_form& each) {
+        return path.starts_with('/') && (fit(each.path, path) || fit(each.path + "/*", path));
+    });
+    return found == forms_.end() ? nullptr : &*found;
 }
 
 const route* router::find(std::string_view method, std::string_view pattern) const {

@@ -3,6 +3,7 @@
 #include "gateway/http/http_message.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -38,11 +39,19 @@ struct route {
     std::size_t more_body_bytes = 0;
 };
 
+/// Refusals below a path whose clients expect another form than that of to_reply().
+struct refusal_form {
+    std::string path; ///< Below base_path. This path and all below it have the form.
+    /// Puts a reply into the form. Replies that are no refusals, or have the form already, must
+    /// stay as they are. Called from any thread.
+    std::function<http_reply(http_reply)> write;
+};
+
 /// Chooses the route of a request. HEAD is served where GET is. Immutable, so any thread may use
 /// it.
 class router {
 public:
-    router(std::string base_path, std::vector<route> routes);
+    router(std::string base_path, std::vector<route> routes, std::vector<refusal_form> forms = {});
 
     struct found {
         const route* target = nullptr;
@@ -60,12 +69,17 @@ public:
     /// is null, unless a route serves it.
     [[nodiscard]] match_result match(std::string_view method, std::string_view path) const;
 
+    /// The form of all refusals of requests for `path` (percent-encoded, without the query), those
+    /// of handlers included. Null for that of to_reply().
+    [[nodiscard]] const refusal_form* form_of(std::string_view path) const;
+
     /// Returns null if there is no such row.
     [[nodiscard]] const route* find(std::string_view method, std::string_view pattern) const;
 
 private:
     std::string base_path_;
     std::vector<route> routes_;
+    std::vector<refusal_form> forms_;
 };
 
 } // namespace agui::gateway

@@ -1,7 +1,6 @@
 #include "gateway/routes/thread_routes.hpp"
 
 #include "gateway/http/http_error.hpp"
-#include "gateway/http/query.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "session/history/approval.hpp"
@@ -77,22 +76,6 @@ result<void> read_number(
     return {};
 }
 
-result<std::size_t> read_limit(const query_parameters& query) {
-    const std::string* text = query.find("limit");
-    if (text == nullptr) {
-        return page_default;
-    }
-    std::size_t limit = 0;
-    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), limit);
-    const bool is_number =
-        problem != std::errc::invalid_argument && end == text->data() + text->size();
-    if (!is_number || (limit == 0 && problem == std::errc{})) {
-        return failure{errc::invalid_input, "must be a whole number of at least 1", "limit"};
-    }
-    // Larger values are reduced: a page may hold less than the requested number.
-    return problem == std::errc{} ? std::min(limit, page_max) : page_max;
-}
-
 // Metadata stays text: parsing a page of it would take seconds.
 std::string text_of(const session::thread_summary& thread) {
     json::object out{
@@ -132,7 +115,7 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     if (!query) {
         co_return to_reply(query.error());
     }
-    const auto limit = read_limit(*query);
+    const auto limit = read_page_limit(*query);
     if (!limit) {
         co_return to_reply(limit.error());
     }
@@ -323,7 +306,7 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
     if (!query) {
         co_return to_reply(query.error());
     }
-    const auto limit = read_limit(*query);
+    const auto limit = read_page_limit(*query);
     if (!limit) {
         co_return to_reply(limit.error());
     }
@@ -440,6 +423,22 @@ asio::awaitable<handler_reply> show_branches(session::store& store, http_request
 }
 
 } // namespace
+
+result<std::size_t> read_page_limit(const query_parameters& query) {
+    const std::string* text = query.find("limit");
+    if (text == nullptr) {
+        return page_default;
+    }
+    std::size_t limit = 0;
+    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), limit);
+    const bool is_number =
+        problem != std::errc::invalid_argument && end == text->data() + text->size();
+    if (!is_number || (limit == 0 && problem == std::errc{})) {
+        return failure{errc::invalid_input, "must be a whole number of at least 1", "limit"};
+    }
+    // Larger values are reduced: a page may hold less than the requested number.
+    return problem == std::errc{} ? std::min(limit, page_max) : page_max;
+}
 
 std::vector<route> make_thread_routes(
     session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,

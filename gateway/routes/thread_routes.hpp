@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/http/query.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/run/part_links.hpp"
 #include "session/base/clock.hpp"
@@ -11,6 +12,10 @@
 #include <vector>
 
 namespace agui::gateway {
+
+/// The parameter `limit` of a list: 50 if it is absent, at most 200. errc::invalid_input: it is not
+/// a whole number of at least 1.
+[[nodiscard]] result<std::size_t> read_page_limit(const query_parameters& query);
 
 /// The threads of a principal over HTTP, below /agui/threads:
 ///

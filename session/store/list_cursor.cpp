@@ -27,7 +27,7 @@ result<list_cursor> list_cursor_from_string(std::string_view text) {
             return cursor;
         }
     }
-    return failure{errc::invalid_input, "cursor: is not a cursor that a page returned", "cursor"};
+    return failure{errc::invalid_input, "is not a cursor that a page returned", "cursor"};
 }
 
 std::size_t threads_wanted(const thread_query& query) {

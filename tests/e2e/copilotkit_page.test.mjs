@@ -40,6 +40,9 @@ for (const runtime of ['auto', 'single']) {
             page.setDefaultTimeout(15_000);
             page.on('response', (response) => response.status() >= 400 && problems.push(`${response.status()} ${response.url()}`));
             page.on('pageerror', (error) => problems.push(String(error)));
+            page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
+            // The page drops requests itself: connects and suggestions of an unmounted component.
+            page.on('requestfailed', (request) => request.failure()?.errorText !== 'net::ERR_ABORTED' && problems.push(`${request.failure()?.errorText} ${request.url()}`));
         });
         afterEach(async () => {
             await page.close();

@@ -125,8 +125,7 @@ TEST_F(Reload, ChangesNothingIfARuleIsBroken) {
 TEST_F(Reload, WarnsOfWeakSecretsAtTheStartAndAfterwards) {
     const auto warnings = [this] {
         return std::ranges::count_if(log.lines(), [](const std::string& line) {
-            return line.starts_with(
-                "warning the configuration has a weak point problem=\"auth.token"
+            return line.starts_with("warning the configuration needs attention problem=\"auth.token"
             );
         });
     };

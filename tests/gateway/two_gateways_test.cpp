@@ -87,6 +87,26 @@ TEST_P(TwoGateways, AnApprovalIsAnsweredThroughTheOtherGateway) {
     EXPECT_THAT(ask_at(a(), get("/agui/threads/t/pending")).body, HasSubstr(R"("interrupts":[])"));
 }
 
+TEST_P(TwoGateways, APageOfCopilotKitMayComeToEither) {
+    settings.server.copilotkit_path = "/copilotkit";
+    start_both();
+    const std::string agent = "/copilotkit/agent/default";
+    raw_client there(a());
+    there.send(post(agent + "/run", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    const auto here = open(b(), post(agent + "/connect", body_of("c")), R"("runId":"r")");
+    EXPECT_EQ(ask_at(b(), post(agent + "/stop/t", R"({"runId":"r"})")).body, R"({"stopped":true})");
+
+    EXPECT_THAT(rest_of(*here), HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(there.read_reply().body, HasSubstr("RUN_FINISHED"));
+    // A repeated runId finds the run of the other gateway, by the envelope too.
+    const std::string repeated =
+        R"({"method":"agent/run","params":{"agentId":"default"},"body":)" + body_of("r") + "}";
+    EXPECT_THAT(ask_at(b(), post("/copilotkit", repeated)).body, HasSubstr("RUN_FINISHED"));
+    EXPECT_EQ(ask_at(b(), get("/copilotkit/threads/t/state")).status, 200);
+}
+
 // What is in the store can be read through one that cannot ask this one, before this one knows that
 // it is there.
 TEST_F(TwoGatewaysOfOneProcess, AnEventThatTheOtherOneHasShownIsNotGoneHere) {
