@@ -9,6 +9,7 @@
 #include "gateway/routes/cancel_route.hpp"
 #include "gateway/routes/capabilities_route.hpp"
 #include "gateway/routes/chat_stream_route.hpp"
+#include "gateway/routes/claim_route.hpp"
 #include "gateway/routes/events_route.hpp"
 #include "gateway/routes/health_routes.hpp"
 #include "gateway/routes/history_route.hpp"
@@ -138,6 +139,7 @@ std::vector<route> server::impl::make_routes() {
         *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
     table.push_back(make_state_route(runs, parser));
+    table.push_back(make_claim_route(*store, system_clock()));
     std::vector<route> threads = make_thread_routes(
         *store, links, system_clock(), depth, heavy, settings.session.history.approval_life
     );

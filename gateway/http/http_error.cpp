@@ -30,6 +30,7 @@ answer answer_to(errc code) noexcept {
         return {422};
     case errc::pending_tool_calls:
     case errc::run_id_reused:
+    case errc::claimed:
     case errc::patch_conflict:
     case errc::run_ended:
         return {409};

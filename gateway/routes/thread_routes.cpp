@@ -351,7 +351,7 @@ asio::awaitable<handler_reply> show_state(session::store& store, http_request& r
     co_return reply;
 }
 
-json::object to_json(const session::pending_call& pending) {
+json::object to_json(const session::pending_call& pending, unix_ms now) {
     const session::call_record& call = pending.call;
     json::object out{
         {"toolCallId", call.id},
@@ -364,11 +364,17 @@ json::object to_json(const session::pending_call& pending) {
     if (pending.arguments) {
         out["arguments"] = *pending.arguments;
     }
+    if (pending.claimed_until > now) {
+        out["claimedUntil"] = pending.claimed_until;
+    }
     return out;
 }
 
-asio::awaitable<handler_reply>
-show_pending(session::store& store, std::chrono::seconds approval_life, http_request& request) {
+asio::awaitable<handler_reply> show_pending(
+    session::store& store, const clock& time, std::chrono::seconds approval_life,
+    http_request& request
+) {
+    const unix_ms now = store.shared_time(time.now());
     auto found = co_await store.pending_calls(key_of(request));
     const auto pending = known(std::move(found));
     if (!pending) {
@@ -380,7 +386,7 @@ show_pending(session::store& store, std::chrono::seconds approval_life, http_req
         if (call.call.status == session::call_status::asked) {
             any_asked = true;
         } else {
-            calls.push_back(to_json(call));
+            calls.push_back(to_json(call, now));
         }
     }
     json::array interrupts;
@@ -467,8 +473,8 @@ std::vector<route> make_thread_routes(
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/pending",
          .handler =
-             [&store, approval_life](http_request& request) {
-                 return show_pending(store, approval_life, request);
+             [&store, &time, approval_life](http_request& request) {
+                 return show_pending(store, time, approval_life, request);
              }},
         get("/agui/threads/{threadId}/branches", show_branches),
         {.method = "PATCH",

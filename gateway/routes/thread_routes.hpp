@@ -28,7 +28,8 @@ namespace agui::gateway {
 ///   form
 /// - GET /{id}/events: the session events; ?after, ?limit
 /// - GET /{id}/state: the AG-UI state document
-/// - GET /{id}/pending: the calls that wait for an answer from the application, and the interrupts
+/// - GET /{id}/pending: the calls that wait for an answer from the application, those that a client
+///   has claimed (make_claim_route()) with `claimedUntil`, and the interrupts
 ///   of the head branch, which wait for an approval (session::open_approvals)
 /// - GET /{id}/branches
 ///

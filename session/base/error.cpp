@@ -26,6 +26,8 @@ std::string_view to_string(errc code) noexcept {
         return "thread_busy";
     case errc::conflict:
         return "conflict";
+    case errc::claimed:
+        return "claimed";
     case errc::patch_conflict:
         return "patch_conflict";
     case errc::lease_lost:

@@ -23,6 +23,7 @@ enum class errc {
     tool_name_clash,      ///< A client tool has a server tool's name, with "reject".
     thread_busy,          ///< Another run holds the thread (`active_run_id`), or the server does.
     conflict,             ///< The thread changed since the caller read it; read it again.
+    claimed,              ///< Another client has claimed the call.
     patch_conflict,       ///< A JSON Patch does not apply to the document that is stored.
     lease_lost,           ///< The caller no longer holds the thread; inside the process only.
     queue_full,           ///< The thread's queue is full (`session.queue_max`), or its messages.

@@ -14,7 +14,7 @@ std::vector<pending_call> pending_of(const std::vector<call_record>& calls) {
     std::vector<pending_call> pending;
     for (const call_record& call : calls) {
         if (call.status == call_status::pending || call.status == call_status::asked) {
-            pending.push_back({call, {}, {}});
+            pending.push_back({call, {}, {}, 0});
         }
     }
     return pending;

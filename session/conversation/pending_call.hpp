@@ -16,6 +16,15 @@ struct pending_call {
     call_record call;
     std::string message_id;               ///< Empty if the message cannot be found or read.
     std::optional<std::string> arguments; ///< nullopt also if the call is not in the message.
+    unix_ms claimed_until = 0; ///< call_claim::until of its last claim; 0 if it has none.
+};
+
+/// A client's claim to execute a pending call, so that the user's other clients do not. It binds
+/// nobody else: the first answer counts, whoever sends it.
+struct call_claim {
+    std::string call_id;
+    std::string holder; ///< A name that the client chooses, such as one for each tab.
+    unix_ms until = 0;  ///< When it expires, in the store's time.
 };
 
 /// The waiting calls among `calls`, without details: describe() adds those.

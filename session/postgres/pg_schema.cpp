@@ -207,7 +207,15 @@ constexpr const char* version_10[] = {
     pg_take_lease_9,
 };
 
-constexpr pg_migration all_migrations[] = {{first_schema, false}, {version_10, false}};
+// Claims of pending calls (call_claim).
+constexpr const char* version_11[] = {
+    "ALTER TABLE agui.calls ADD COLUMN claimed_by bytea, "
+    "ADD COLUMN claimed_until bigint NOT NULL DEFAULT 0",
+};
+
+constexpr pg_migration all_migrations[] = {
+    {first_schema, false}, {version_10, false}, {version_11, false}
+};
 
 std::int64_t newest_of(std::span<const pg_migration> migrations) {
     return pg_first_version - 1 + static_cast<std::int64_t>(migrations.size());

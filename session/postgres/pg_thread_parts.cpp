@@ -31,8 +31,15 @@ constexpr const char* state_of =
 constexpr const char* thread_is_there =
     "SELECT id FROM agui.threads WHERE principal = $1 AND thread_id = $2";
 constexpr const char* pending_calls_of =
-    "SELECT call_id, name, run_id, owner, status, made_in FROM agui.calls "
+    "SELECT call_id, name, run_id, owner, status, made_in, claimed_until FROM agui.calls "
     "WHERE thread = " AGUI_PG_THREAD " AND status IN ('pending', 'asked') ORDER BY number";
+constexpr const char* claim_of_call =
+    "UPDATE agui.calls SET "
+    "claimed_until = CASE WHEN claimed_by = $4 OR claimed_until <= $6 "
+    "THEN $5 ELSE claimed_until END, "
+    "claimed_by = CASE WHEN claimed_by = $4 OR claimed_until <= $6 THEN $4 ELSE claimed_by END "
+    "WHERE thread = " AGUI_PG_THREAD " AND call_id = $3 AND status = 'pending' "
+    "RETURNING claimed_by, claimed_until";
 constexpr const char* messages_of_pending_calls =
     "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
     " AND number IN (SELECT c.made_in FROM agui.calls c WHERE c.thread = " AGUI_PG_THREAD
@@ -106,7 +113,11 @@ std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg
     if (results.at(0).empty()) {
         return std::nullopt;
     }
-    std::vector<pending_call> pending = pending_of(read_each(results.at(1), call_at<pg_row>));
+    const pg_rows& calls = results.at(1); // Pending ones alone, so none is left out.
+    std::vector<pending_call> pending = pending_of(read_each(calls, call_at<pg_row>));
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+        pending[i].claimed_until = calls.integer(i, 6);
+    }
     const std::vector<std::size_t> order = by_message(pending);
     const pg_rows& messages = results.at(2);
     std::unordered_map<node_index, std::size_t> rows;
@@ -124,6 +135,23 @@ std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg
         }
     }
     return pending;
+}
+
+pg_batch claim_call_statement(const thread_key& key, const call_claim& claim, unix_ms now) {
+    pg_batch batch;
+    batch.emplace_back(
+        claim_of_call, key.principal, key.thread_id, claim.call_id, claim.holder, claim.until, now
+    );
+    return batch;
+}
+
+std::optional<call_claim>
+read_claim(const std::string& call_id, const std::vector<pg_rows>& results) {
+    const pg_rows& row = results.at(0);
+    if (row.empty()) {
+        return std::nullopt;
+    }
+    return call_claim{call_id, std::string(row.text(0, 0)), row.integer(0, 1)};
 }
 
 pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit) {

@@ -50,6 +50,12 @@ read_summary(const thread_key& key, const std::vector<pg_rows>& results);
 [[nodiscard]] pg_batch select_pending_calls(const thread_key& key);
 [[nodiscard]] std::optional<std::vector<pending_call>>
 read_pending_calls(const std::vector<pg_rows>& results);
+/// Times are the database's.
+[[nodiscard]] pg_batch
+claim_call_statement(const thread_key& key, const call_claim& claim, unix_ms now);
+/// nullopt if there is no such pending call.
+[[nodiscard]] std::optional<call_claim>
+read_claim(const std::string& call_id, const std::vector<pg_rows>& results);
 
 [[nodiscard]] pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit);
 [[nodiscard]] std::vector<session_event> read_events(const std::vector<pg_rows>& results);

@@ -131,6 +131,24 @@ postgres_store::pending_calls(thread_key key) {
     co_return read_pending_calls(*found);
 }
 
+asio::awaitable<result<call_claim>>
+postgres_store::claim_call(thread_key key, call_claim claim, unix_ms now) {
+    claim.until = time_.shared(claim.until);
+    now = time_.shared(now);
+    return on_store<call_claim>([this, key = std::move(key), claim = std::move(claim), now] {
+        return claim_in_table(key, claim, now);
+    });
+}
+
+asio::awaitable<result<call_claim>>
+postgres_store::claim_in_table(thread_key key, call_claim claim, unix_ms now) {
+    const auto statements = [&] {
+        return claim_call_statement(key, claim, now);
+    };
+    auto claimed = read_claim(claim.call_id, co_await write_at_once(shared_, {}, statements));
+    co_return claimed ? result<call_claim>(std::move(*claimed)) : no_such_pending_call();
+}
+
 asio::awaitable<result<begun_run>> postgres_store::begin(
     thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
     lease_ptr held

@@ -47,6 +47,8 @@ public:
     boost::asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
     boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) override;
+    boost::asio::awaitable<result<call_claim>>
+    claim_call(thread_key key, call_claim claim, unix_ms now) override;
     boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
@@ -135,6 +137,8 @@ private:
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_and_settle(std::size_t limit);
     boost::asio::awaitable<result<bool>> remove_and_erase(thread_key key);
     boost::asio::awaitable<result<void>> drop_old_logs(log_limits limits);
+    boost::asio::awaitable<result<call_claim>>
+    claim_in_table(thread_key key, call_claim claim, unix_ms now);
     boost::asio::awaitable<result<void>>
     keep_in_table(thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max);
 

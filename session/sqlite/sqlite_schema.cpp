@@ -189,7 +189,13 @@ void create_schema(database& db) {
         .execute(blob_view{random_bytes(signing_key_bytes)});
 }
 
-constexpr sqlite_migration all_migrations[] = {create_schema};
+// Claims of pending calls (call_claim).
+void add_claims(database& db) {
+    db.execute("ALTER TABLE calls ADD COLUMN claimed_by TEXT");
+    db.execute("ALTER TABLE calls ADD COLUMN claimed_until INTEGER NOT NULL DEFAULT 0");
+}
+
+constexpr sqlite_migration all_migrations[] = {create_schema, add_claims};
 
 std::int64_t newest_of(std::span<const sqlite_migration> migrations) {
     return sqlite_first_version - 1 + static_cast<std::int64_t>(migrations.size());

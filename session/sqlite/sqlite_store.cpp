@@ -151,6 +151,20 @@ sqlite_store::pending_calls(thread_key key) {
     );
 }
 
+asio::awaitable<result<call_claim>>
+sqlite_store::claim_call(thread_key key, call_claim claim, unix_ms now) {
+    return write<call_claim>(
+        [this, key = std::move(key), claim = std::move(claim), now]() -> result<call_claim> {
+            const auto at = tables_.threads.find(key);
+            if (!at) {
+                return no_such_thread();
+            }
+            auto claimed = tables_.threads.claim_call(at->thread, claim, now);
+            return claimed ? result<call_claim>(std::move(*claimed)) : no_such_pending_call();
+        }
+    );
+}
+
 asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::string run_id) {
     return read_thread(std::move(key), std::move(run_id));
 }

@@ -45,6 +45,8 @@ public:
     boost::asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
     boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) override;
+    boost::asio::awaitable<result<call_claim>>
+    claim_call(thread_key key, call_claim claim, unix_ms now) override;
     boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,

@@ -43,6 +43,7 @@ sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads
           db, "SELECT call_id, name, run_id, owner, status, made_in FROM calls "
               "WHERE thread = ? ORDER BY number"
       ),
+      load_claim_(db, "SELECT claimed_until FROM calls WHERE thread = ? AND call_id = ?"),
       load_events_(
           db, "SELECT sequence, type, run_id, timestamp, data FROM session_events "
               "WHERE thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) "
@@ -162,6 +163,10 @@ sqlite_thread_reader::begin_pending_calls(const thread_position& at) {
     thread_record record;
     load_calls(at.thread, record);
     begun.found = pending_of(record.calls);
+    for (pending_call& each : begun.found) {
+        statement::rows row = load_claim_.query(at.thread, each.call.id);
+        each.claimed_until = row.next() ? row.integer(0) : 0;
+    }
     begun.order = by_message(begun.found);
     return begun;
 }

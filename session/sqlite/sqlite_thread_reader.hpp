@@ -70,6 +70,7 @@ private:
     statement load_message_;
     statement load_branches_;
     statement load_calls_;
+    statement load_claim_;
     statement load_events_;
     statement list_;
 };

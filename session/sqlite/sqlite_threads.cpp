@@ -56,6 +56,15 @@ sqlite_threads::sqlite_threads(database& db)
               "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (thread, call_id) DO UPDATE SET "
               "name = ?3, run_id = ?4, owner = ?5, status = ?6, made_in = ?7"
       ),
+      claim_call_(
+          db, "UPDATE calls SET "
+              "claimed_until = CASE WHEN claimed_by = ?3 OR claimed_until <= ?5 "
+              "THEN ?4 ELSE claimed_until END, "
+              "claimed_by = CASE WHEN claimed_by = ?3 OR claimed_until <= ?5 "
+              "THEN ?3 ELSE claimed_by END "
+              "WHERE thread = ?1 AND call_id = ?2 AND status = 'pending' "
+              "RETURNING claimed_by, claimed_until"
+      ),
       add_event_(
           db, "INSERT INTO session_events (thread, sequence, type, run_id, timestamp, data) "
               "VALUES (?, ?, ?, ?, ?, ?)"
@@ -102,6 +111,15 @@ void sqlite_threads::apply(
         std::uint64_t{after.size.branches}, after.event_count, after.bytes, after.documents.state,
         after.documents.offered_tools, after.documents.context, after.version, at.thread
     );
+}
+
+std::optional<call_claim>
+sqlite_threads::claim_call(std::int64_t thread, const call_claim& claim, unix_ms now) {
+    statement::rows row = claim_call_.query(thread, claim.call_id, claim.holder, claim.until, now);
+    if (!row.next()) {
+        return std::nullopt;
+    }
+    return call_claim{claim.call_id, std::string(row.text(0)), row.integer(1)};
 }
 
 void sqlite_threads::add_rows(const thread_position& at, const stored_change& what) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/conversation/pending_call.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/store/stored_change.hpp"
 
@@ -29,6 +30,11 @@ public:
         std::optional<unix_ms> last_run_at = std::nullopt
     );
 
+    /// Claims a pending call (store::claim_call()). nullopt: the thread has no such call that is
+    /// pending.
+    [[nodiscard]] std::optional<call_claim>
+    claim_call(std::int64_t thread, const call_claim& claim, unix_ms now);
+
 private:
     void add_rows(const thread_position& at, const stored_change& what);
 
@@ -42,6 +48,7 @@ private:
     statement add_message_;
     statement set_branch_;
     statement set_call_;
+    statement claim_call_;
     statement add_event_;
 };
 

@@ -34,7 +34,19 @@ struct entry {
     std::vector<run_record> runs AGUI_GUARDED_BY(mutex);
     std::vector<session_event> events AGUI_GUARDED_BY(mutex);
     std::vector<queued_request> queue AGUI_GUARDED_BY(mutex);
+    std::map<std::string, call_claim> claims AGUI_GUARDED_BY(mutex); ///< By the call's id.
 };
+
+// Adds the claims to pending calls.
+std::vector<pending_call>
+with_claims(std::vector<pending_call> calls, const std::map<std::string, call_claim>& claims) {
+    for (pending_call& each : calls) {
+        if (const auto claim = claims.find(each.call.id); claim != claims.end()) {
+            each.claimed_until = claim->second.until;
+        }
+    }
+    return calls;
+}
 
 // A run keeps its ids and its protocol, and its input digest unless another is given.
 run_record updated_run(const run_record& known, const run_record& given) {
@@ -127,9 +139,40 @@ public:
 
     asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
     ) override {
-        // A copy, because it visits every call: the thread is not locked meanwhile.
-        const auto copy = part_of(key, [](const thread_record& thread) { return thread; });
-        co_return copy ? std::optional(pending_calls_of(*copy)) : std::nullopt;
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return std::nullopt;
+        }
+        // Copies, because it visits every call: the thread is not locked meanwhile.
+        thread_record thread;
+        std::map<std::string, call_claim> claims;
+        {
+            const std::lock_guard lock(found->mutex);
+            if (found->removed) {
+                co_return std::nullopt;
+            }
+            thread = found->thread;
+            claims = found->claims;
+        }
+        co_return with_claims(pending_calls_of(thread), claims);
+    }
+
+    asio::awaitable<result<call_claim>>
+    claim_call(thread_key key, call_claim claim, unix_ms now) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return no_such_thread();
+        }
+        const std::lock_guard lock(found->mutex);
+        const call_record* const call = found->thread.find_call(claim.call_id);
+        if (found->removed || call == nullptr || call->status != call_status::pending) {
+            co_return no_such_pending_call();
+        }
+        call_claim& last = found->claims[claim.call_id];
+        if (last.holder == claim.holder || last.until <= now) {
+            last = std::move(claim);
+        }
+        co_return last;
     }
 
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {

@@ -204,6 +204,12 @@ public:
     /// that made them.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) = 0;
+    /// Claims a pending call for a client, or renews its claim. Returns the call's claim: that of
+    /// another holder if it is still valid at `now`, which is then unchanged. `now` and
+    /// call_claim::until are given in this machine's time. errc::not_found: there is no such
+    /// thread, or no such call waits for an answer.
+    [[nodiscard]] virtual boost::asio::awaitable<result<call_claim>>
+    claim_call(thread_key key, call_claim claim, unix_ms now) = 0;
     /// Ordered by branch number. Reads the whole thread (load()).
     [[nodiscard]] boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
     branches(thread_key key);

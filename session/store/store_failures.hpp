@@ -13,6 +13,10 @@ namespace agui::session {
     return {errc::not_found, "there is no such thread"};
 }
 
+[[nodiscard]] inline failure no_such_pending_call() {
+    return {errc::not_found, "no such call of this thread waits for an answer"};
+}
+
 [[nodiscard]] inline failure run_id_taken() {
     return {errc::run_id_reused, "runId: has already been used on this thread"};
 }

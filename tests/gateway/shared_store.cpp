@@ -371,6 +371,10 @@ public:
         co_return co_await store_->withdraw(std::move(key), number);
     }
     void refuse_withdrawals(bool yes) { refuses_withdrawals_ = yes; }
+    asio::awaitable<result<session::call_claim>>
+    claim_call(thread_key key, session::call_claim claim, unix_ms now) override {
+        return store_->claim_call(std::move(key), std::move(claim), now);
+    }
     asio::awaitable<result<void>>
     keep_attachment(thread_key key, session::attachment what, std::uint64_t bytes_max) override {
         return store_->keep_attachment(std::move(key), std::move(what), bytes_max);

@@ -107,6 +107,30 @@ TEST_P(TwoGateways, APageOfCopilotKitMayComeToEither) {
     EXPECT_EQ(ask_at(b(), get("/copilotkit/threads/t/state")).status, 200);
 }
 
+TEST_P(TwoGateways, ACallThatIsClaimedAtOneIsClaimedAtTheOther) {
+    start_both();
+    model.answer({.call_id = "c1"});
+    ASSERT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("RUN_FINISHED"));
+    const auto claim_at = [](std::uint16_t port, std::string_view holder) {
+        return ask_at(
+                   port, post(
+                             "/agui/threads/t/calls/c1/claim",
+                             R"({"holder":")" + std::string(holder) + R"("})"
+                         )
+        )
+            .status;
+    };
+
+    EXPECT_EQ(claim_at(a(), "tab 1"), 200);
+    EXPECT_EQ(claim_at(b(), "tab 2"), 409);
+    EXPECT_EQ(claim_at(b(), "tab 1"), 200);
+    for (const std::uint16_t port : {a(), b()}) {
+        EXPECT_THAT(
+            ask_at(port, get("/agui/threads/t/pending")).body, HasSubstr(R"("claimedUntil":)")
+        );
+    }
+}
+
 // What is in the store can be read through one that cannot ask this one, before this one knows that
 // it is there.
 TEST_F(TwoGatewaysOfOneProcess, AnEventThatTheOtherOneHasShownIsNotGoneHere) {

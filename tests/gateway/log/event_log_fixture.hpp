@@ -76,6 +76,10 @@ public:
     pending_calls(session::thread_key) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<session::call_claim>>
+    claim_call(session::thread_key, session::call_claim, unix_ms) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<view>> look_up(session::thread_key, std::string) override {
         co_return failure{};
     }

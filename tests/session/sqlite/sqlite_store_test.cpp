@@ -184,12 +184,16 @@ TEST_F(SqliteStore, IsRefusedToASecondOpener) {
     EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1) << "the first one is not disturbed";
 }
 
+std::int64_t newest_version() {
+    return sqlite_first_version + static_cast<std::int64_t>(sqlite_migrations().size()) - 1;
+}
+
 TEST_F(SqliteStore, RefusesOtherSchemasAndDoesNotTouchThem) {
     {
         const std::unique_ptr<store> subject = open();
         EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1);
     }
-    for (const std::int64_t version : {sqlite_first_version - 1, sqlite_first_version + 1}) {
+    for (const std::int64_t version : {sqlite_first_version - 1, newest_version() + 1}) {
         {
             database db(path());
             db.execute("PRAGMA user_version = " + std::to_string(version));
@@ -263,8 +267,21 @@ TEST_F(SqliteStore, TheNextMigrationIsOneFunction) {
     database db(path());
     open_schema(db, durability::process, migrations);
 
-    EXPECT_EQ(db.integer("PRAGMA user_version"), sqlite_first_version + 1);
+    EXPECT_EQ(db.integer("PRAGMA user_version"), newest_version() + 1);
     EXPECT_EQ(db.integer("SELECT pinned FROM threads WHERE thread_id = 'thread_1'"), 5);
+}
+
+TEST_F(SqliteStore, OpensTheFirstVersion) {
+    {
+        database db(path());
+        open_schema(db, durability::process, sqlite_migrations().first(1));
+        EXPECT_EQ(db.integer("PRAGMA user_version"), sqlite_first_version);
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1);
+    EXPECT_TRUE(get(subject->pending_calls(thread_1)).value().empty());
 }
 
 TEST_F(SqliteStore, AMigrationThatFailsLeavesTheFileAsItWas) {
