@@ -17,6 +17,7 @@
 #include "gateway/routes/state_route.hpp"
 #include "gateway/routes/steer_route.hpp"
 #include "gateway/routes/thread_routes.hpp"
+#include "gateway/routes/welcome_route.hpp"
 #include "session/base/clock.hpp"
 
 #include <algorithm>
@@ -188,6 +189,8 @@ std::vector<route> server::impl::make_routes() {
              .handler = make_static_route(embedded_page()),
              .open = true}
         );
+    } else {
+        table.push_back(make_welcome_route(settings.server.copilotkit_path));
     }
     return table;
 }

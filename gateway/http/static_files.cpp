@@ -201,16 +201,16 @@ http_reply file_reply(
     return part_of(std::move(reply), std::move(file), request, version);
 }
 
+// A handler must return an awaitable, even if it waits for nothing.
+asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
+
+} // namespace
+
 bool asks_for_page(const http_request& request) {
     const std::string_view path = request.path;
     return path.substr(path.rfind('/') + 1).find('.') == std::string_view::npos &&
            request.header("accept").find("text/html") != std::string_view::npos;
 }
-
-// A handler must return an awaitable, even if it waits for nothing.
-asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
-
-} // namespace
 
 http_handler make_static_route(const fs::path& folder, static_settings settings) {
     return [root = fs::canonical(folder), settings = std::move(settings)](http_request& request) {

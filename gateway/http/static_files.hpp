@@ -33,6 +33,10 @@ struct static_settings {
     bool spa = false;
 };
 
+/// True if a browser asks for a page: the Accept header names HTML, and the last segment of the
+/// path has no dot.
+[[nodiscard]] bool asks_for_page(const http_request& request);
+
 /// Serves the files of a folder. A path that ends with `/` is the index.html of that folder, and
 /// the same path without the `/` leads there (308). Never serves anything outside the folder,
 /// whatever the path or a symbolic link says, nor a path with a file or folder whose name begins

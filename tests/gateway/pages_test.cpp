@@ -180,5 +180,61 @@ TEST_F(Pages, NoFreeDescriptorIsOneLine) {
     EXPECT_EQ(lines_with("cannot accept"), 1U);
 }
 
+class Welcome : public server_test {
+protected:
+    ~Welcome() override { server.reset(); }
+};
+
+TEST_F(Welcome, ABrowserLearnsWhatAnswersHere) {
+    settings.server.copilotkit_path = "/copilotkit";
+    start();
+
+    const raw_reply page = ask(get("/", wants_page));
+
+    EXPECT_EQ(page.status, 200);
+    EXPECT_EQ(page.header("content-type"), "text/html; charset=utf-8");
+    EXPECT_EQ(page.header("vary"), "Accept");
+    EXPECT_THAT(page.header("content-security-policy"), HasSubstr("default-src 'none'"));
+    EXPECT_THAT(page.body, HasSubstr("<code>/copilotkit</code>"));
+    EXPECT_EQ(ask(get("/?a=b", wants_page)).status, 200);
+    EXPECT_EQ(ask("HEAD / HTTP/1.1\r\nHost: localhost\r\n" + wants_page + "\r\n").status, 200);
+    EXPECT_EQ(ask(get("/welcome.css")).header("content-type"), "text/css; charset=utf-8");
+}
+
+TEST_F(Welcome, OtherRequestsFindNothing) {
+    settings.auth.emplace();
+    settings.auth->kind = gateway::auth_config::mode::bearer;
+    settings.auth->token.value = "secret";
+    start();
+
+    EXPECT_EQ(ask(get("/", wants_page)).status, 200) << "it needs no token";
+    for (const std::string& request :
+         {get("/"), get("/", "Accept: */*\r\n"), get("/nothing", wants_page), post("/", "{}"),
+          post("/nothing", "{}")}) {
+        const raw_reply reply = ask(request);
+        EXPECT_EQ(reply.status, 404) << request;
+        EXPECT_EQ(error_code(reply), "not_found");
+    }
+    EXPECT_EQ(ask(get("/agui", wants_page)).status, 405);
+}
+
+TEST_F(Welcome, StandsBelowTheBasePath) {
+    settings.server.base_path = "/chat";
+    start();
+
+    EXPECT_EQ(ask(get("/chat/", wants_page)).status, 200);
+    EXPECT_EQ(ask(get("/chat/welcome.css", wants_page)).status, 200);
+    EXPECT_EQ(ask(get("/", wants_page)).status, 404);
+}
+
+TEST_F(Welcome, GivesWayToPages) {
+    std::ofstream(folder().file("index.html")) << "<p>app</p>";
+    settings.server.static_dir = folder().path();
+    start();
+
+    EXPECT_EQ(ask(get("/", wants_page)).body, "<p>app</p>");
+    EXPECT_EQ(ask(get("/welcome.css")).status, 404);
+}
+
 } // namespace
 } // namespace agui::test
