@@ -11,6 +11,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <memory>
@@ -248,7 +249,7 @@ TEST_F(CopilotKit, AListHasAWholeNumberAsItsLimit) {
 
 TEST_F(CopilotKit, SuggestionsPushNoEphemeralThreadOut) {
     settings.server.max_memory_bytes = 32U << 20U; // An eighth is for ephemeral threads.
-    int model_calls = 0;
+    std::atomic<int> model_calls = 0;
     options.script_of = [&](const gateway::model_config&) {
         return [&](const runner::transport_request&) {
             ++model_calls;
@@ -291,17 +292,13 @@ TEST_F(CopilotKit, SuggestionsHaveAnEighthOfTheRuns) {
     EXPECT_THAT(begin("/agui", run_body("t", "r")), HasSubstr("Well"));
     readers.front()->close();
     const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (ask(post("/agui/cancel", R"({"threadId":"s1"})")).body.find("false") == std::string::npos
-    ) {
-        ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-    }
-    std::string again;
-    while (again.find("Well") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+    int status = 0;
+    while (status != 200 && std::chrono::steady_clock::now() < deadline) {
         raw_client reader(port());
         reader.send(post("/agui", suggest_body("s4", "r")));
-        again = reader.read_until("Well\"");
+        status = reader.read_head().status;
     }
-    EXPECT_THAT(again, HasSubstr("Well")) << "a run that has ended gives its place back";
+    EXPECT_EQ(status, 200) << "a run that has ended gives its place back";
 }
 
 TEST_F(CopilotKit, SuggestionsEndWithAReaderThatIsCutOff) {
