@@ -78,6 +78,7 @@ struct model_request {
     /// goes to that provider alone.
     std::string_view provider = {};
     std::string_view thread = {};  ///< Id of the conversation, for prompt caches; may be empty.
+    std::string_view run = {};     ///< Id of the run; may be empty. Never sent.
     std::string_view instructions; ///< System text; may be empty.
     /// Made by session::model_history(). The provider empties it once it has written the request,
     /// so that a long history takes no memory while the model answers.

@@ -2,6 +2,9 @@
 
 #include "runner/base/utf8.hpp"
 
+#include <boost/json/serialize.hpp>
+#include <boost/json/string_view.hpp>
+
 #include <algorithm>
 
 namespace agui::runner {
@@ -18,8 +21,14 @@ secret_cutter::secret_cutter(const std::vector<std::string>& secrets) {
         const std::size_t space = each.rfind(' ');
         for (const std::string& form :
              {each, space == std::string::npos ? std::string() : each.substr(space + 1)}) {
-            if (form.size() >= secret_bytes_min) {
-                secrets_.push_back(form);
+            if (form.size() < secret_bytes_min) {
+                continue;
+            }
+            secrets_.push_back(form);
+            // Within a JSON string, quotes and backslashes are escaped.
+            const std::string quoted = boost::json::serialize(boost::json::string_view(form));
+            if (quoted.size() > form.size() + 2) {
+                secrets_.push_back(quoted.substr(1, quoted.size() - 2));
             }
         }
     }

@@ -10,7 +10,8 @@ namespace agui::runner {
 class secret_cutter {
 public:
     /// `secrets` are values of headers and the like. The last word of a value with spaces (`Bearer
-    /// KEY`) is also cut out alone. Values of less than four bytes are ignored.
+    /// KEY`) is also cut out alone, and so is a value as it stands in a JSON string. Values of less
+    /// than four bytes are ignored.
     explicit secret_cutter(const std::vector<std::string>& secrets);
 
     /// Returns at most `bytes_max` bytes of `text` as valid UTF-8, with "[secret]" in place of each

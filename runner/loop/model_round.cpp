@@ -328,6 +328,7 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
     request.parameters = parameters(index);
     request.provider = provider(index).name();
     request.thread = run_.request.key.thread_id;
+    request.run = run_.request.run_id;
     // The model would obey a forced choice again after each result, endlessly.
     if (!first || !run_.request.new_user_turn) {
         request.parameters.tool_choice.reset();

@@ -161,13 +161,20 @@ public:
     [[nodiscard]] bool binds_tools() const noexcept { return dialect_->binds_tools(); }
     [[nodiscard]] bool adds_tools() const noexcept { return dialect_->adds_tools(); }
 
+    [[nodiscard]] bool is_observed() const noexcept { return settings_.observer != nullptr; }
+
+    /// `report` may be null.
     [[nodiscard]] static asio::awaitable<model_outcome>
-    ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink);
+    ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink,
+        call_report* report);
+    [[nodiscard]] static asio::awaitable<model_outcome> ask_observed(
+        std::shared_ptr<model_server> self, const model_request& request, model_sink& sink
+    );
 
 private:
     using response_ptr = std::unique_ptr<transport_response>;
-    [[nodiscard]] asio::awaitable<transport_result<response_ptr>> send(const model_request& request
-    );
+    [[nodiscard]] asio::awaitable<transport_result<response_ptr>>
+    send(const model_request& request, call_report* report);
     [[nodiscard]] asio::awaitable<body_end> read_events(
         transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
     );
@@ -188,10 +195,11 @@ private:
 // One coroutine, whose frame is held while the model streams: code with more than a few variables
 // is in separate functions.
 asio::awaitable<model_outcome> model_server::ask(
-    std::shared_ptr<model_server> self, const model_request& request, model_sink& sink
+    std::shared_ptr<model_server> self, const model_request& request, model_sink& sink,
+    call_report* report
 ) {
     try {
-        auto answered = co_await self->send(request);
+        auto answered = co_await self->send(request, report);
         if (!answered) {
             co_return from_transport(answered.error(), false);
         }
@@ -223,10 +231,22 @@ asio::awaitable<model_outcome> model_server::ask(
     };
 }
 
+asio::awaitable<model_outcome> model_server::ask_observed(
+    std::shared_ptr<model_server> self, const model_request& request, model_sink& sink
+) {
+    call_report report(*self->settings_.observer);
+    model_outcome outcome = co_await ask(self, request, sink, &report);
+    report.end(outcome);
+    co_return outcome;
+}
+
 asio::awaitable<transport_result<model_server::response_ptr>>
-model_server::send(const model_request& request) {
+model_server::send(const model_request& request, call_report* report) {
     auto writing = [&] {
         transport_request written = dialect_->write_request(request);
+        if (report != nullptr) {
+            report->begin(request, written.body, secrets_);
+        }
         if (request.messages != nullptr) {
             *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
         }
@@ -381,7 +401,8 @@ public:
 
     [[nodiscard]] asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) override {
-        return model_server::ask(server_, request, sink);
+        return server_->is_observed() ? model_server::ask_observed(server_, request, sink)
+                                      : model_server::ask(server_, request, sink, nullptr);
     }
 
 private:

@@ -2,6 +2,7 @@
 
 #include "runner/base/model_provider.hpp"
 #include "runner/http/http_client.hpp"
+#include "runner/provider/call_observer.hpp"
 #include "runner/provider/model_dialect.hpp"
 #include "session/base/heavy_work.hpp"
 
@@ -23,7 +24,8 @@ struct http_provider_settings {
     std::chrono::milliseconds first_content{600'000};
     /// How long to wait for usage or the end mark after the model's last word.
     std::chrono::milliseconds end_wait{2000};
-    heavy_work* heavy = nullptr; ///< Reads and counts large parts of answers; may be null.
+    heavy_work* heavy = nullptr;       ///< Reads and counts large parts of answers; may be null.
+    call_observer* observer = nullptr; ///< Must outlive all calls; may be null.
 };
 
 /// A model server: a dialect over an HTTP client. Status codes become kinds of model_failure: 408,

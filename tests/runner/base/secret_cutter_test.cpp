@@ -16,6 +16,12 @@ TEST(SecretCutter, CutsEverySecretOutWhereverItIs) {
     );
 }
 
+TEST(SecretCutter, CutsASecretOutOfAJsonString) {
+    const secret_cutter cutter({"a \"quoted\\secret\""});
+
+    EXPECT_EQ(cutter.cut(R"({"x":"a \"quoted\\secret\""})", 1000), R"({"x":"[secret]"})");
+}
+
 TEST(SecretCutter, LeavesNoBeginOfASecretWhereTheTextWasCut) {
     const secret_cutter cutter({"sk-12345"});
     const std::string text = std::string(20, 'x') + "sk-1234";
