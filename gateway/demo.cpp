@@ -208,6 +208,7 @@ runner::script demo_script() { return answer_to; }
 std::string demo_config(const std::string& folder) {
     return "[server]\n"
            "copilotkit_path = \"/copilotkit\"\n"
+           "console = true\n"
            "[session]\n"
            "store = \"sqlite:" +
            folder +

@@ -1,10 +1,10 @@
-# Writes a C++ file that holds the files of a folder, and of other folders below their names:
-#   cmake -DFOLDER=… -DSUBFOLDERS=…;… -DOUTPUT=… -P embed.cmake
+# Writes a C++ file with a function that returns the files of a folder, and of other folders below their names:
+#   cmake -DFUNCTION=… -DFOLDER=… [-DPREFIX=…/] [-DSUBFOLDERS=…;…] -DOUTPUT=… -P embed.cmake
 set(arrays "")
 set(entries "")
 set(number 0)
 foreach(folder IN LISTS FOLDER SUBFOLDERS)
-  set(prefix "")
+  set(prefix "${PREFIX}")
   if(NOT folder STREQUAL FOLDER)
     get_filename_component(prefix "${folder}" NAME)
     string(APPEND prefix "/")
@@ -27,7 +27,7 @@ namespace agui::gateway {
 namespace {
 ${arrays}} // namespace
 
-const std::vector<embedded_file>& embedded_page() {
+const std::vector<embedded_file>& ${FUNCTION}() {
     static const std::vector<embedded_file> files{
 ${entries}    };
     return files;

@@ -68,7 +68,11 @@ server::impl::impl(config what, server_options given)
       // Work on large texts.
       heavy(&memory),
       // Model servers.
-      providers(make_providers(settings, options, log, &heavy)),
+      asked(
+          settings.server.console ? std::make_unique<kept_requests>(system_clock(), &memory)
+                                  : nullptr
+      ),
+      providers(make_providers(settings, options, log, &heavy, asked.get())),
       // Parsing of requests.
       parser(make_input_limits(settings), heavy),
       // Other gateways.

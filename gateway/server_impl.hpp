@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/console/kept_requests.hpp"
 #include "gateway/http/connection_group.hpp"
 #include "gateway/http/listener.hpp"
 #include "gateway/http/router.hpp"
@@ -101,6 +102,7 @@ struct server::impl {
     std::shared_ptr<session::store> store;
     heavy_work heavy; ///< After the contexts, because its work resumes on them.
     runner::prefix_watch prefixes;
+    std::unique_ptr<kept_requests> asked; ///< Null without the console.
     provider_map providers;
     input_parser parser;
     std::unique_ptr<peer_client> peers; ///< Null if no other process uses the store.

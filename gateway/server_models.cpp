@@ -116,7 +116,7 @@ std::string account_of(const model_config& model) {
 
 std::unique_ptr<runner::model_provider> make_provider(
     const config& all, const model_config& model, const server_options& options, logger& log,
-    heavy_work* heavy
+    heavy_work* heavy, runner::call_observer* observer
 ) {
     if (model.provider == model_config::provider_kind::custom) {
         auto own = options.provider_of ? options.provider_of(model) : nullptr;
@@ -133,19 +133,22 @@ std::unique_ptr<runner::model_provider> make_provider(
     settings.secrets = secrets_of(model, all.tools);
     settings.first_content = model.first_content;
     settings.heavy = heavy;
+    settings.observer = observer;
     auto dialect = make_dialect(model, log);
     auto client = make_client(model, *dialect, options, heavy);
     return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));
 }
 
-provider_map
-make_providers(const config& all, const server_options& options, logger& log, heavy_work* heavy) {
+provider_map make_providers(
+    const config& all, const server_options& options, logger& log, heavy_work* heavy,
+    runner::call_observer* observer
+) {
     provider_map providers;
     for (const model_config& model : all.models) {
         runner::model_circuit::settings circuit = model.circuit;
         circuit.model = model.name;
         providers[model.name] = std::make_unique<replaceable_provider>(
-            make_provider(all, model, options, log, heavy),
+            make_provider(all, model, options, log, heavy, observer),
             std::make_shared<runner::model_circuit>(std::move(circuit), system_clock(), log)
         );
     }

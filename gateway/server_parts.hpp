@@ -7,6 +7,7 @@
 #include "gateway/server.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/mcp/mcp_tools.hpp"
+#include "runner/provider/call_observer.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
@@ -30,13 +31,15 @@ using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>
 [[nodiscard]] std::unique_ptr<session::store>
 make_store(const session_config& session, logger& log, memory_budget* memory = nullptr);
 /// The provider of one [models.NAME]: a dialect over HTTP, the OpenAI dialect played from a script,
-/// or the provider that the embedding program supplies. `log` must outlive it.
+/// or the provider that the embedding program supplies. `log` must outlive it, and so must
+/// `observer`, which may be null. The observer does not see the program's own providers.
 [[nodiscard]] std::unique_ptr<runner::model_provider> make_provider(
     const config& all, const model_config& model, const server_options& options, logger& log,
-    heavy_work* heavy
+    heavy_work* heavy, runner::call_observer* observer
 );
 [[nodiscard]] provider_map make_providers(
-    const config& all, const server_options& options, logger& log, heavy_work* heavy = nullptr
+    const config& all, const server_options& options, logger& log, heavy_work* heavy = nullptr,
+    runner::call_observer* observer = nullptr
 );
 /// The state of each model's circuit, for GET /readyz?detail:
 /// `{"main":{"circuit":"closed","failures":0}}`.

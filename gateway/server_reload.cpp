@@ -21,7 +21,9 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
     for (std::size_t i = 0; i < next.models.size(); ++i) {
         const model_config& model = next.models[i];
         if (is_served(model.provider) && model.api_key.value != settings.models[i].api_key.value) {
-            made.emplace_back(model.name, make_provider(next, model, options, log, &heavy));
+            made.emplace_back(
+                model.name, make_provider(next, model, options, log, &heavy, asked.get())
+            );
         }
     }
     return made;

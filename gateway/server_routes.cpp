@@ -1,6 +1,7 @@
 #include "gateway/server_impl.hpp"
 
 #include "gateway/capabilities.hpp"
+#include "gateway/console/console_routes.hpp"
 #include "gateway/copilotkit/copilotkit_reply.hpp"
 #include "gateway/copilotkit/copilotkit_routes.hpp"
 #include "gateway/http/static_files.hpp"
@@ -171,6 +172,11 @@ std::vector<route> server::impl::make_routes() {
             table.push_back(std::move(one));
         }
     }
+    if (asked) {
+        for (route& one : make_console_routes(*asked, make_static_route(embedded_console()))) {
+            table.push_back(std::move(one));
+        }
+    }
     // Pages load without a token, but their requests to other routes need one.
     if (!settings.server.static_dir.empty()) {
         table.push_back(
@@ -190,7 +196,8 @@ std::vector<route> server::impl::make_routes() {
              .open = true}
         );
     } else {
-        table.push_back(make_welcome_route(settings.server.copilotkit_path));
+        table.push_back(make_welcome_route(settings.server.copilotkit_path, settings.server.console)
+        );
     }
     return table;
 }

@@ -63,6 +63,7 @@ allow gateway queue admission replay run log base
 allow gateway runs queue admission replay run log base
 allow gateway routes http runs run log admission base
 allow gateway copilotkit routes http runs base
+allow gateway console http
 allow gateway peers http runs run log base
 allow gateway config http run base
 

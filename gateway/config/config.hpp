@@ -51,6 +51,7 @@ struct server_config {
     std::string peer_url;
     std::string peer_ca_file;    ///< More trusted certificates (PEM); may be empty.
     std::string copilotkit_path; ///< Path of CopilotKit's routes below base_path; empty for none.
+    bool console = false;        ///< Serve the console at /console.
     std::string static_dir;
     bool spa = false; ///< See static_settings::spa.
     /// The Content-Security-Policy of the files of static_dir: the default if nullopt, none if

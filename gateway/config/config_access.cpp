@@ -134,6 +134,12 @@ std::vector<std::string> warnings_of(const config& what) {
         lines.emplace_back("server.copilotkit_path: CopilotKit's pages use the agent \"default\" "
                            "unless they are told another one, and there is none");
     }
+    const bool has_token = what.auth && what.auth->kind == auth_config::mode::bearer;
+    const bool is_reachable = !listens_on_loopback(what.server) || !what.server.public_url.empty();
+    if (what.server.console && !has_token && is_reachable) {
+        lines.emplace_back("server.console: without auth.mode = \"bearer\", whoever reaches the "
+                           "gateway reads everything that models are sent");
+    }
     return lines;
 }
 

@@ -77,8 +77,8 @@ bool is_base_path(std::string_view path) {
 
 /// True for a path of the gateway's other routes, or one below.
 bool is_own_path(std::string_view path) {
-    constexpr std::array<std::string_view, 6> own{"/agui",   "/chat",    "/healthz",
-                                                  "/readyz", "/version", "/peer"};
+    constexpr std::array<std::string_view, 7> own{"/agui",    "/chat", "/healthz", "/readyz",
+                                                  "/version", "/peer", "/console"};
     const std::string_view first = path.substr(0, path.find('/', path.empty() ? 0 : 1));
     return std::ranges::find(own, first) != own.end();
 }
@@ -105,6 +105,7 @@ void describe_server(config_table& table, server_config& server) {
             "gateway's own"
         );
     }
+    table.value("console", server.console);
     if (table.value("public_url", server.public_url) && !server.public_url.empty() &&
         !is_http_url(server.public_url)) {
         table.problem(

@@ -19,6 +19,8 @@ struct embedded_file {
 /// The example pages: the files of examples/externaltool/web, and below `chat-stream/` those of
 /// examples/chat-stream.
 [[nodiscard]] const std::vector<embedded_file>& embedded_page();
+/// The page of the console: the files of gateway/console/web, below `console/`.
+[[nodiscard]] const std::vector<embedded_file>& embedded_console();
 
 /// The Content-Security-Policy of pages: everything comes from this server, nothing is inline, and
 /// no other page may frame them.

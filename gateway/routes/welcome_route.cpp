@@ -50,13 +50,17 @@ chat to try it with.</li>
 </html>
 )";
 
-std::string page_with(const std::string& copilotkit_path) {
+std::string page_with(const std::string& copilotkit_path, bool console) {
     std::string page(page_begin);
     if (!copilotkit_path.empty()) {
         // A path in the configuration has no characters that HTML must escape.
         page.append("<li>A page of CopilotKit has this address with <code>")
             .append(copilotkit_path)
             .append("</code> as its <code>runtimeUrl</code>.</li>\n");
+    }
+    if (console) {
+        page.append("<li>The <a href=\"console/\">console</a> shows threads, runs and what models "
+                    "are sent.</li>\n");
     }
     return page.append(page_end);
 }
@@ -87,12 +91,12 @@ welcome(std::shared_ptr<const std::string> page, http_request& request) {
 
 } // namespace
 
-route make_welcome_route(const std::string& copilotkit_path) {
+route make_welcome_route(const std::string& copilotkit_path, bool console) {
     return {
         .method = "GET",
         // A row for `/` alone would answer other methods there with 405.
         .pattern = "/*",
-        .handler = [page = std::make_shared<const std::string>(page_with(copilotkit_path)
+        .handler = [page = std::make_shared<const std::string>(page_with(copilotkit_path, console)
                     )](http_request& request) { return welcome(page, request); },
         .open = true,
         .any_host = true

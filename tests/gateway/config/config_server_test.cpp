@@ -67,7 +67,8 @@ TEST(Config, TheRoutesForCopilotKitHaveAPathOfTheirOwn) {
         EXPECT_EQ(read->server.copilotkit_path, path);
     }
     for (const std::string path :
-         {"copilotkit", "/copilotkit/", "/", "/a b", "/agui", "/agui/x", "/chat", "/version"}) {
+         {"copilotkit", "/copilotkit/", "/", "/a b", "/agui", "/agui/x", "/chat", "/version",
+          "/console"}) {
         EXPECT_FALSE(load(minimal, {"server.copilotkit_path=" + path})) << path;
     }
 }
@@ -81,6 +82,24 @@ TEST(Config, WarnsIfThePagesOfCopilotKitFindNoAgent) {
     EXPECT_THAT(
         warnings_of(load(other, routes).value()), ElementsAre(HasSubstr("server.copilotkit_path"))
     );
+}
+
+TEST(Config, WarnsOfAConsoleThatEverybodyReaches) {
+    const std::string open = std::string(minimal) + "[auth]\nmode = \"none\"\n";
+    const std::vector<std::string> console{"server.console=true"};
+    EXPECT_FALSE(load(minimal)->server.console);
+    EXPECT_THAT(warnings_of(load(minimal, console).value()), IsEmpty()) << "on loopback";
+    for (const std::vector<std::string>& reachable : std::vector<std::vector<std::string>>{
+             {"server.public_url=https://app.example"},
+             {"server.listen=0.0.0.0:8080", "server.allowed_hosts=[\"app.example\"]"}
+         }) {
+        std::vector<std::string> both = reachable;
+        EXPECT_THAT(warnings_of(load(open, both).value()), IsEmpty());
+        both.push_back("server.console=true");
+        EXPECT_THAT(
+            warnings_of(load(open, both).value()), ElementsAre(HasSubstr("server.console"))
+        );
+    }
 }
 
 TEST(Config, OtherGatewaysAskAtTheListenAddress) {
