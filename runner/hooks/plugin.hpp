@@ -75,7 +75,8 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<turn_clean_up> on_turn_start(plugin_turn& turn);
 
     /// Called before each request, but once if the request goes to another model after a failure:
-    /// the changes hold for each model.
+    /// the changes hold for each model. Also called before a run executes a call that has waited
+    /// for a person and is of no tool of the server: then only the tools that it adds count.
     [[nodiscard]] virtual boost::asio::awaitable<void>
     on_before_request(plugin_turn& turn, request_draft& request);
 

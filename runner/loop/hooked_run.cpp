@@ -37,12 +37,29 @@ boost::asio::awaitable<stop_reason> hooked_run::run() {
 
 // Runs the turn from the first request to the last answer. The clean-ups follow in any case.
 boost::asio::awaitable<stop_reason> hooked_run::run_turn() {
-    const stop_reason reason = co_await caught(run_steps());
+    const stop_reason reason = co_await caught(bring_tools_and_run());
     if (!model_round_.turn()) {
         co_return reason;
     }
     const stop_reason ended = co_await caught(append_partial(reason));
     co_return class_of(reason) == stop_class::failed ? reason : ended;
+}
+
+// Calls that have waited for a person are executed before the first request, and may be of tools
+// that plugins bring.
+boost::asio::awaitable<stop_reason> hooked_run::bring_tools_and_run() {
+    const auto& executors = request_.agent.executors;
+    const bool any_unknown =
+        std::ranges::any_of(conversation_.calls_to_execute(), [&](const session::tool_call& call) {
+            return tools_.tool_of(call.name) == nullptr &&
+                   (executors == nullptr || !executors->contains(call.name));
+        });
+    if (any_unknown && !stop_.requested()) {
+        if (const auto ended = co_await hooks_->before_request(model_round_.draft(true))) {
+            co_return *ended;
+        }
+    }
+    co_return co_await run_steps();
 }
 
 boost::asio::awaitable<stop_reason> hooked_run::append_partial(stop_reason reason) {

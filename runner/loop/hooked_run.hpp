@@ -25,6 +25,7 @@ private:
     boost::asio::awaitable<void> show_changed(const session::changes& last) override;
 
     boost::asio::awaitable<stop_reason> run_turn();
+    boost::asio::awaitable<stop_reason> bring_tools_and_run();
     boost::asio::awaitable<stop_reason> append_partial(stop_reason reason);
     boost::asio::awaitable<stop_reason> caught(boost::asio::awaitable<stop_reason> steps);
     boost::asio::awaitable<std::optional<stop_reason>> append_answer();

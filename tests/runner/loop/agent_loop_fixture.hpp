@@ -2,6 +2,7 @@
 
 #include "runner/base/model_circuit.hpp"
 #include "runner/loop/agent_loop.hpp"
+#include "session/history/history_plan.hpp"
 #include "session/history/model_history.hpp"
 #include "tests/support/coroutine_test.hpp"
 
@@ -280,6 +281,29 @@ protected:
         loop_services services{model, tools, ids, time, log, max_result_bytes};
         services.prefixes = prefixes;
         run(run_agent(request, services, sink, stop));
+    }
+
+    // Prepares the run of a request that answers the interrupt which the last run has left open.
+    void answer_interrupt(boost::json::value payload) {
+        *given = stored();
+        sink.commits.clear();
+        sink.steps.clear();
+        session::history_input input;
+        input.is_server_tool = [](std::string_view) {
+            return true;
+        };
+        ASSERT_EQ(sink.end.approvals.size(), 1U);
+        input.approvals = {{sink.end.approvals[0].id, false, std::move(payload)}};
+        auto plan = session::plan_history(*given, input, {});
+        ASSERT_TRUE(plan.has_value());
+        request.run_id += "+";
+        for (session::call_record& call : plan->change.calls) {
+            call.run_id = request.run_id;
+        }
+        session::apply(*given, plan->change);
+        request.thread = given;
+        request.next = plan->next;
+        request.approved = plan->approved;
     }
 
     // The thread after the run, as the store would have it.

@@ -44,27 +44,8 @@ protected:
         );
     }
 
-    // Lets a request answer what the last run has left open, and plays its run.
     void answer(boost::json::value payload) {
-        *given = stored();
-        sink.commits.clear();
-        sink.steps.clear();
-        session::history_input input;
-        input.is_server_tool = [](std::string_view) {
-            return true;
-        };
-        ASSERT_EQ(sink.end.approvals.size(), 1U);
-        input.approvals = {{sink.end.approvals[0].id, false, std::move(payload)}};
-        auto plan = session::plan_history(*given, input, {});
-        ASSERT_TRUE(plan.has_value());
-        request.run_id += "+";
-        for (session::call_record& call : plan->change.calls) {
-            call.run_id = request.run_id;
-        }
-        session::apply(*given, plan->change);
-        request.thread = given;
-        request.next = plan->next;
-        request.approved = plan->approved;
+        answer_interrupt(std::move(payload));
         play();
     }
 
