@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { answeringRun, askingCall, askingTools, createPerson, isAsking, toolReply } from './questions.mjs';
 import { createRandom } from './random.mjs';
 import { createRouter } from './router.mjs';
 
@@ -84,12 +85,13 @@ export async function createCampaign({
         return JSON.parse(text);
     }
 
-    // Which run asks: the last message of a user names it, and an answer to a hand-off is the run after that one.
+    // Which run asks: the last message of a user names it, an answer to a hand-off is the run after that one, and an answer to
+    // an interrupt names its run itself.
     function runThatAsks(messages) {
         const at = messages.findLastIndex((message) => message.role === 'user');
         const [, thread, run] = /marker:([^/]+)\/(\w+?)s?(?!\w)/.exec(messages[at].content); // `r0s`: a message for r0.
         const handed = messages.slice(at).some((message) => message.tool_calls?.some((call) => call.function.name === 'paint'));
-        return { thread, run: handed ? `${run}a` : run };
+        return { thread, run: handed ? `${run}a` : answeringRun(messages.slice(at), run) };
     }
 
     async function answerAsModel(request, response, by) {
@@ -111,6 +113,7 @@ export async function createCampaign({
         let chunks = textChunks(`This is what the model says about ${messages.length} messages, word by word, for a while.`);
         if (asked === 'external') chunks = [...chunks.slice(0, 5), ...callChunks('paint', '{"color":"blue","where":"here"}')];
         else if (asked === 'server') chunks = [...chunks.slice(0, 3), ...callChunks('lookup', '{"city":"Ulm"}')];
+        else if (isAsking(asked)) chunks = [...chunks.slice(0, 3), ...callChunks(...askingCall(asked, below))];
         else chunks.push(modelChunk({}, 'stop'));
         response.writeHead(200, { 'content-type': 'text/event-stream' });
         for (const [i, chunk] of chunks.entries()) {
@@ -125,11 +128,12 @@ export async function createCampaign({
     }
 
     async function answerAsTool(request, response, by) {
-        const { toolCallId } = await body(request);
-        note('executed', { toolCallId, by });
+        const call = await body(request);
+        const { toolCallId, threadId: thread, inputs } = call;
+        note('executed', { thread, toolCallId, inputs, by });
         counts.executed += 1;
         await sleep(20 + below(200));
-        response.writeHead(200, { 'content-type': 'application/json' }).end(`{"result":"of ${toolCallId}"}`);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toolReply(call)));
     }
 
     const upstream = http.createServer((request, response) => {
@@ -154,6 +158,7 @@ export async function createCampaign({
         return port;
     }
 
+    // Dates of gateways may be twelve days apart, and no interrupt may expire for that.
     const configuration = ({ index, port, name, url }) => `
     [server]
     listen = "127.0.0.1:${port}"
@@ -168,6 +173,8 @@ export async function createCampaign({
     ${hasty ? 'busy_wait_ms = 60000' : ''}
     ${queue ? `on_busy = "${queue === 'steer' ? 'steer' : 'enqueue'}"` : ''}
     replay_seconds = 31536000
+    [tools]
+    approval_seconds = 315360000
     [models.main]
     provider = "openai"
     base_url = "${upstreamUrl}/${name}/v1"
@@ -175,10 +182,12 @@ export async function createCampaign({
     [[agents]]
     id = "default"
     models = ["main"]
+    ${Object.entries({ lookup: '', ...askingTools }).map(([tool, more]) => `
     [[tools.webhook]]
-    name = "lookup"
-    description = "Looks something up."
+    name = "${tool}"
+    description = "A tool."
     url = "${upstreamUrl}/${name}/tool"
+    ${more}`).join('')}
     `;
 
     // `name` is another one for each process: g0.3 is the third one of the first gateway.
@@ -224,7 +233,7 @@ export async function createCampaign({
     // ---- Clients.
 
     let stopping = false;
-    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0,
+    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0, answers: 0, resumedElsewhere: 0,
         gone: 0, left: 0, steered: 0, returned: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
     let readerCount = 0;
@@ -469,6 +478,8 @@ export async function createCampaign({
         violation('a message is not decided', { thread, run });
     }
 
+    const answerAll = createPerson({ drive, exchange, steer, steers, hasLost: (known) => losses > known,
+        note, violation, below, counts, gatewayOf });
     const tools = [{ name: 'paint', description: 'Paints.', parameters: { type: 'object' } }];
 
     async function converse(client, conversations) {
@@ -477,17 +488,17 @@ export async function createCampaign({
             const known = losses;
             for (let turn = 0; turn < 3; turn += 1) {
                 const run = `r${turn}`;
-                const kind = ['plain', 'external', 'external', 'server'][below(4)];
+                const kind = ['plain', 'external', 'external', 'server', 'asked', 'approved'][below(6)];
                 const message = { id: `u${turn}`, role: 'user', content: `kind:${kind} marker:${thread}/${run}` };
                 const stopAfter = below(8) === 0 ? 2 + below(8) : 0;
                 const driven = drive(thread, run, { messages: [message], tools }, [], known, stopAfter);
-                if ((hasty || queue) && kind !== 'external') { // A hand-off waits for its answer, not for another message.
+                if ((hasty || queue) && kind !== 'external' && !isAsking(kind)) { // These wait for an answer, not for another message.
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
                     await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [], known)]);
                 }
                 if (steers && below(2) === 0) await Promise.all([driven, steer(thread, run, driven)]);
                 const { terminal: end, first, given } = await driven;
-                if (given) break;
+                if (given || await answerAll({ thread, known, tools }, run, { terminal: end, first })) break;
                 if (end.type === 'RUN_ERROR') counts.lost += 1;
                 const pending = end.outcome?.pendingToolCallIds ?? [];
                 if (pending.length > 0) {

@@ -8,10 +8,11 @@ The folder holds, one JSON object a line, numbered in the order in which they ha
   acknowledged  {thread, run, answers}           the first event of a run arrived: its input must be stored
   final         {thread, run, sequence, data}    every run, read again from its begin after all
   upstream      {thread, run, messages}          a request to the model server
-  executed      {toolCallId}                     a call of the server tool
+  executed      {thread, toolCallId, inputs?}    a call of the server tool
   steered       {thread, id, taken, run, seq}    what became of a message for an active run
   violations    {what, ...}                      what the driver itself noticed
-and agui.db. Several gateways (peers.mjs) leave more behind, and check_peers.py looks at it. The last line says `N passed, M failed`; each check counts once, its failures are listed.
+and agui.db. check_questions.py looks at approvals and questions. Several gateways (peers.mjs) leave more behind, and
+check_peers.py looks at it. The last line says `N passed, M failed`; each check counts once, its failures are listed.
 """
 
 import collections
@@ -21,6 +22,7 @@ import sqlite3
 import sys
 
 import check_peers
+import check_questions
 
 TERMINALS = {"RUN_FINISHED", "RUN_ERROR"}
 BRACKETS = {
@@ -105,7 +107,8 @@ def check_streams(report, seen, runs):
         )
 
 
-def check_upstream(report, upstream, acknowledged, losses):
+def check_upstream(report, upstream, acknowledged, losses, asked_anew):
+    """`asked_anew`: threads in which a run that answers what was lost asks for the message before it again."""
     answered_at = {}
     for line in acknowledged:
         for call in line["answers"]:
@@ -129,17 +132,20 @@ def check_upstream(report, upstream, acknowledged, losses):
                 waiting.append(call["id"])
                 valid = valid and isinstance(json.loads(call["function"]["arguments"]), dict)
         report.expect("P5 every call answered, in order, next to it", valid and not waiting, messages)
-        if losses.lost_run(line):
+        if losses.lost_run(line) or line["thread"] in asked_anew:
             continue  # Who sends the question again cannot be told that it was asked.
         last = messages[-1]
-        asked_for[last["role"], last["content"]] += 1
+        asked_for[last["role"], last["content"], last.get("tool_call_id")] += 1
     for what, count in asked_for.items():
         report.expect("P6 the model is asked once for the same", count == 1, (what, count))
 
 
-def check_executions(report, executed):
-    for call, count in collections.Counter(line["toolCallId"] for line in executed).items():
-        report.expect("a server tool is executed once", count == 1, (call, count))
+def check_executions(report, executed, asked, lossy):
+    """With each number of answers once. An answer whose record was lost may be given again."""
+    may_repeat = {line["call"] for line in asked if line["thread"] in lossy}
+    times = collections.Counter((line["toolCallId"], len(line.get("inputs") or [])) for line in executed)
+    for (call, number), count in times.items():
+        report.expect("a server tool is executed once", count == 1 or call in may_repeat, (call, number, count))
 
 
 def check_store(report, database, acknowledged, lossy, losses, seen):
@@ -219,8 +225,11 @@ def main():
     # A call whose hand-off was lost has been answered with an error, and takes no other answer.
     threads = losses.threads(all_seen, acknowledged + upstream)
     check_streams(report, seen, runs)
-    check_upstream(report, upstream, [line for line in acknowledged if line["thread"] not in threads], losses)
-    check_executions(report, lines(folder, "executed"))
+    questions = {name: lines(folder, name) for name in ("asked", "given", "executed")}
+    may_lack = threads | losses.threads_in_doubt(line for notes in questions.values() for line in notes)
+    check_upstream(report, upstream, [line for line in acknowledged if line["thread"] not in threads], losses,
+                   may_lack & {line["thread"] for line in questions["asked"]})
+    check_executions(report, questions["executed"], questions["asked"], may_lack)
     database = sqlite3.connect(folder / "agui.db")
     report.expect(
         "the store is not damaged",
@@ -230,6 +239,7 @@ def main():
     touched = {check_peers.name_of(line) for line in all_seen if losses.has(line)}
     check_store(report, database, acknowledged, threads, losses,
                 [line for line in seen if check_peers.name_of(line) not in touched])
+    check_questions.check(report, questions, database, may_lack)
     steered = lines(folder, "steered")
     check_steering(report, steered, runs, database, losses)
     settings = lines(folder, "settings")
@@ -255,6 +265,8 @@ def main():
         "text that was seen is in the conversation",
         "the store is not damaged",
         "the driver noticed nothing",
+        # A short campaign may ask nothing.
+        *(one for one in check_questions.CHECKS if report.subjects[one] or len(questions["asked"]) > 20),
         *(["a message for an active run is taken once or returned"] if steered else []),
         *(one for one in check_peers.CHECKS if settings and (settings[0]["complete"] or report.subjects[one])),
     ])

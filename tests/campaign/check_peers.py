@@ -4,7 +4,8 @@
   seen, final have {by}, the process of a gateway that showed it: g0.3 is the third process of the first gateway
   calls       {what: begin|end, thread, run, by}         a model call
   faults      {fault, kind, what: begin|end, by?, open}  `open`: [{thread, run, said}], whose model calls are under way
-  stored      {fault, runs}                              {"THREAD/RUN": last number}: what the lagging standby of that fault had
+  stored      {fault, runs, cut}                         {"THREAD/RUN": last number}: what the lagging standby of that fault had,
+                                                         which got nothing after the time `cut`
   ready       {fault, kind, by, ms}                      a gateway was ready again so long after the fault
   gone        {thread, run, after?, by, status}          a client was told that what it had seen is not there
   cursors     {thread, run, by, whole, after, status}    after all: a read from the begin, and after the last number that anybody saw
@@ -90,6 +91,7 @@ class Losses:
 
     def __init__(self, notes, runs):
         kept = {line["fault"]: line["runs"] for line in notes["stored"]}
+        self.cuts = {line["fault"]: line["cut"] for line in notes["stored"]}
         self.faults = [(fault, kept[fault.number]) for fault in faults_of(notes) if fault.kind == LAGGING]
         self.runs = runs
         # Runs that had asked a model before the fault.
@@ -100,6 +102,11 @@ class Losses:
         """Of which something was lost: an event, or a run that the other lines are about."""
         return {line["thread"] for line in seen if self.has(line)} | {
             line["thread"] for line in others if self.lost_run(line)}
+
+    def threads_in_doubt(self, lines):
+        """That had a line after a standby was cut off, until its gateways had noticed that it took the server's place."""
+        return {line["thread"] for line in lines for fault, _ in self.after(line, NOTICED)
+                if line["t"] >= self.cuts[fault.number]}
 
     def after(self, line, noticed=0):
         return [(fault, kept) for fault, kept in self.faults
@@ -269,7 +276,7 @@ def waiting(fault, lease):
 def check_stops(report, notes, faults, lease):
     elsewhere = []
     for line in notes["stops"]:
-        if line["status"] != 200 or not line["holder"]:
+        if line["status"] != 200 or not line.get("holder"):  # Of an answer, before it has asked a model.
             continue
         sent = line["t"] - line["ms"]
         # Neither the gateway that was asked nor the one that had the run, nor the server, was away or had just been; and

@@ -12,6 +12,7 @@ import unittest
 
 import check
 import check_peers
+import check_questions
 
 ANSWER = "answer to c1 of t"
 
@@ -25,8 +26,19 @@ def stream(thread, run, *middle, end="RUN_FINISHED"):
     return [{"thread": thread, "run": run, "sequence": i + 1, "data": data} for i, data in enumerate(events)]
 
 
+def question(number):
+    return {"id": "a1", "role": "activity", "activityType": "agui-gateway.question",
+            "content": {"toolCallId": "c5", "message": f"question {number} of c5"}}
+
+
+def answer(text):
+    return {"id": "a1", "role": "activity", "activityType": "agui-gateway.answer",
+            "content": {"toolCallId": "c5", "answer": {"answer": text}}}
+
+
 class Folder:
-    """What one hand-off and one server tool leave behind."""
+    """What one hand-off, one server tool, and one with an approval and two questions leave behind. The answer to the first
+    question was given again, in another way."""
 
     def __init__(self):
         first = stream(
@@ -44,7 +56,19 @@ class Folder:
             "seen": first + second,
             "final": first + second,
             "acknowledged": [{"thread": "t", "run": "r", "answers": []}, {"thread": "t", "run": "ra", "answers": ["c1"]}],
-            "executed": [{"toolCallId": "c9"}],
+            "executed": [{"thread": "t", "toolCallId": "c9"}, {"thread": "t", "toolCallId": "c5"}, *(
+                {"thread": "t", "toolCallId": "c5", "inputs": [{"answer": one} for one in given]}
+                for given in (["one"], ["one", "two"]))],
+            "asked": [
+                {"thread": "t", "interrupt": "i0", "call": "c5", "kind": "approval", "message": "Allow it?"},
+                *({"thread": "t", "interrupt": f"i{i}", "call": "c5", "kind": "input", "message": f"question {i} of c5"}
+                  for i in (1, 2)),
+            ],
+            "given": [{"thread": "t", "status": "resolved", "end": "success", **line} for line in (
+                {"run": "rb1", "interruptId": "i0", "payload": {"approved": True, "editedArgs": {"by": "marker:t/rb1"}}},
+                {"run": "rb2", "interruptId": "i1", "payload": {"answer": "one"}},
+                {"run": "ro3", "interruptId": "i1", "payload": {"answer": "other"}},
+                {"run": "rb3", "interruptId": "i2", "payload": {"answer": "two"}})],
             "upstream": [
                 {"thread": "t", "run": "r", "messages": [user]},
                 {"thread": "t", "run": "ra", "messages": [
@@ -59,7 +83,10 @@ class Folder:
         self.messages = [
             {"id": "m1", "role": "assistant", "content": "Look"},
             {"id": "a1", "role": "tool", "toolCallId": "c1", "content": ANSWER},
+            question(1), answer("one"), question(2), answer("two"),
+            {"id": "a5", "role": "tool", "toolCallId": "c5", "content": "done", "forModel": 'changed to {"by":"marker:t/rb1"}'},
         ]
+        self.calls = [["c1", "external", "answered"], ["c9", "server", "answered"], ["c5", "server", "answered"]]
         self.responses = ["c1"]
         self.other_thread = {"runs": [], "messages": []}
         self.third_thread = []
@@ -78,9 +105,11 @@ class Folder:
             database.executescript(
                 "CREATE TABLE threads (id, thread_id); INSERT INTO threads VALUES (1, 't'), (2, 's'), (3, 'v');"
                 "CREATE TABLE session_events (thread, type, data); CREATE TABLE messages (thread, message);"
+                "CREATE TABLE calls (thread, call_id, owner, status);"
                 "CREATE TABLE runs (thread, run_id, status); CREATE TABLE leases (thread_id, run_id);"
             )
             database.executemany("INSERT INTO runs VALUES (1, ?, ?)", self.runs)
+            database.executemany("INSERT INTO calls VALUES (1, ?, ?, ?)", self.calls)
             database.executemany("INSERT INTO messages VALUES (1, ?)", [(json.dumps(one),) for one in self.messages])
             database.executemany("INSERT INTO runs VALUES (2, ?, ?)", self.other_thread["runs"])
             database.executemany("INSERT INTO runs VALUES (3, ?, ?)", self.third_thread)
@@ -193,7 +222,7 @@ class PeersFolder(Folder):
             {**lagging, "what": "end", "n": 310, "t": 16_000},
         ]
         self.files.update(
-            stored=[{"n": 309, "t": 15_900, "fault": 2, "runs": {"t/r": 7, "t/ra": 2, "s/x": 5, "s/y": 2, "v/p": 2}}],
+            stored=[{"n": 309, "t": 15_900, "fault": 2, "cut": 14_000, "runs": {"t/r": 7, "t/ra": 2, "s/x": 5, "s/y": 2, "v/p": 2}}],
             ready=[{"n": 311, "t": 16_100, **lagging, "by": "g1.1", "ms": 100}],
             gone=[{"n": 320, "t": 16_200, "thread": "v", "run": "p", "after": 4, "by": "g0.1", "status": 204}],
             cursors=[
@@ -227,7 +256,24 @@ FAULTS = [
     ("P6 one record for a run", lambda folder: folder.runs.append(("r", "finished"))),
     ("P8 numbers without a gap", final(lambda all_: all_[:2] + all_[3:])),
     ("every run has ended", lambda folder: folder.runs.__setitem__(0, ("r", "active"))),
-    ("a server tool is executed once", lambda folder: folder.files["executed"].append({"toolCallId": "c9"})),
+    ("a server tool is executed once", lambda folder: folder.files["executed"].append(folder.files["executed"][0])),
+    ("a server tool is executed once", lambda folder: folder.files["executed"].append(folder.files["executed"][-1])),
+    (check_questions.STORED, lambda folder: folder.messages.append(answer("two"))),
+    (check_questions.STORED, lambda folder: folder.messages.remove(answer("one"))),
+    (check_questions.STORED, lambda folder: folder.messages.pop()),
+    (check_questions.STORED, lambda folder: folder.messages.append({**folder.messages[-1], "id": "a6"})),
+    # Called once too often, not at all, with an answer too many, and without a record.
+    (check_questions.CALLED, lambda folder: folder.files["executed"].append(folder.files["executed"][-1])),
+    (check_questions.CALLED, lambda folder: folder.files["executed"].pop()),
+    (check_questions.CALLED, lambda folder: folder.files["executed"].pop(1)),
+    (check_questions.CALLED, lambda folder: folder.messages.remove(question(2))),
+    (check_questions.CALLED, lambda folder: folder.calls.pop()),
+    (check_questions.CALLED, lambda folder: folder.calls.__setitem__(2, ["c5", "server", "cancelled"])),
+    # The answer to another question, and one that came too late.
+    (check_questions.OWN, lambda folder: folder.files["executed"][-1].update(inputs=[{"answer": "two"}, {"answer": "one"}])),
+    (check_questions.OWN, lambda folder: folder.files["executed"][-1]["inputs"].__setitem__(0, {"answer": "other"})),
+    (check_questions.SETTLED, lambda folder: folder.calls.__setitem__(2, ["c5", "server", "asked"])),
+    (check_questions.SETTLED, lambda folder: folder.calls.__setitem__(2, ["c5", "server", "executing"])),
     ("text that was seen is in the conversation", lambda folder: folder.messages.pop(0)),
     ("the driver noticed nothing", lambda folder: folder.files["violations"].append({"what": "gap"})),
 ]
@@ -288,6 +334,14 @@ class Checker(unittest.TestCase):
                 folder = Folder()
                 put_in(folder)
                 self.assertIn(check_name, folder.failed_checks())
+        self.assertLessEqual(set(check_questions.CHECKS), {name for name, _ in FAULTS})
+
+    def test_a_call_with_an_unknown_effect_may_have_been_made_or_not(self):
+        for lines in (3, 4):
+            folder = Folder()
+            folder.calls[2][2] = "indeterminate"
+            del folder.files["executed"][lines:]
+            self.assertEqual(folder.failed_checks(), [])
 
     def test_a_sound_folder_of_two_gateways_passes(self):
         self.assertEqual(PeersFolder().failed_checks(), [])
@@ -329,6 +383,15 @@ class Checker(unittest.TestCase):
         for changed in [{"seq": 2}, {"n": 320, "t": 23_000}]:
             folder.files["steered"] = [{**steered, **changed}, returned]
             self.assertIn("a message for an active run is taken once or returned", folder.failed_checks())
+
+    def test_an_answer_that_the_standby_lacked_may_be_given_again(self):
+        folder = PeersFolder()
+        again = {**folder.files["executed"][-1], "n": 340, "t": 30_000}
+        folder.files["executed"].append(again)
+        folder.files["upstream"].append({"thread": "s", "run": "y", "messages": [{"role": "user", "content": "y"}]})
+        self.assertIn(check_questions.CALLED, folder.failed_checks())
+        folder.files["executed"][-2].update(n=299, t=14_500)
+        self.assertEqual(folder.failed_checks(), [])
 
     def test_an_empty_folder_fails(self):
         folder = Folder()

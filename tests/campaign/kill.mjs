@@ -37,7 +37,8 @@ campaign.stopClients();
 await Promise.all(clients);
 const { status, text } = await campaign.finish();
 const { counts } = campaign;
-console.log(`${counts.known} runs, ${counts.handoffs} hand-offs, ${counts.stops} stops, ${counts.cuts} connections lost, ` +
+console.log(`${counts.known} runs, ${counts.handoffs} hand-offs, ${counts.answers} approvals and answers, ` +
+    `${counts.stops} stops, ${counts.cuts} connections lost, ` +
     `${counts.steered} messages taken by active runs, ${counts.returned} returned, ` +
     `${counts.reattached} re-attached, ${counts.reposts} repeated, ${counts.lost} runs ended by a crash`);
 process.stdout.write(text);

@@ -283,6 +283,7 @@ function numbersOf(bytes) {
 // A standby takes the place of the server, which is killed at any moment. Nobody reaches it until it is noted what it has.
 async function failOver(kind) {
     await database.addStandby(!mayLose(kind));
+    const cut = Math.round(performance.now());
     if (mayLose(kind)) await database.cutStandby();
     // As it is in a cluster, its place is in every URL, and it refuses to write.
     await everywhere('bringUp', 1 - database.primary());
@@ -297,7 +298,7 @@ async function failOver(kind) {
         watchLost(fault);
     }
     await database.promote();
-    if (mayLose(kind)) note('stored', { fault: faultNumber, runs: await storedRuns() });
+    if (mayLose(kind)) note('stored', { fault: faultNumber, cut, runs: await storedRuns() });
     if (options.pgbouncer) {
         configurePooler();
         pooler.kill('SIGHUP');
@@ -467,7 +468,7 @@ campaign.stopClients();
 await Promise.all(clients);
 await Promise.all(witnesses);
 await lookForCrashes();
-for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere', 'stopsElsewhere']) {
+for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere', 'resumedElsewhere', 'stopsElsewhere']) {
     if (counts[what] === 0) violation('this never happened', { what });
 }
 const { status, text } = await campaign.finish();
@@ -479,6 +480,7 @@ if (options.failpoints) {
 }
 console.log(`faults: ${Object.entries(happened).map(([kind, count]) => `${count} ${kind}`).join(', ')}`);
 console.log(`${counts.known} runs, ${counts.handoffs} hand-offs (${counts.answeredElsewhere} answered through another gateway), ` +
+    `${counts.answers} approvals and answers (${counts.resumedElsewhere} through another gateway), ` +
     `${counts.stops} stops (${counts.stopsElsewhere} through another gateway), ${counts.cuts} connections lost ` +
     `(${counts.left} left, ${counts.impatient} without patience), ${counts.reattached} re-attached ` +
     `(${counts.attachedElsewhere} through another gateway), ${counts.reposts} repeated (${counts.repostedElsewhere}), ` +

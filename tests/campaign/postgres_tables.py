@@ -15,10 +15,11 @@ TABLES = {
     "threads": ("id, thread_id", "id, convert_from(thread_id, 'UTF8')"),
     "messages": ("thread, message", "thread, convert_from(message, 'UTF8')"),
     "session_events": ("thread, type, data", "thread, convert_from(type, 'UTF8'), convert_from(data, 'UTF8')"),
+    "calls": ("thread, call_id, owner, status", "thread, convert_from(call_id, 'UTF8'), owner, status"),
     "runs": ("thread, run_id, status", "thread, convert_from(run_id, 'UTF8'), status"),
     "leases": ("thread_id, run_id", "convert_from(thread_id, 'UTF8'), convert_from(run_id, 'UTF8')"),
 }
-ORDERS = {"threads": "id", "messages": "thread, number", "session_events": "thread, sequence", "runs": "number"}
+ORDERS = {"threads": "id", "messages": "thread, number", "session_events": "thread, sequence", "calls": "number", "runs": "number"}
 
 
 def main():
@@ -36,7 +37,7 @@ def main():
         database.executemany(f"INSERT INTO {table} VALUES ({marks})", csv.reader(io.StringIO(text, newline="")))
     # CSV has no types: the numbers of threads are compared as such.
     database.execute("UPDATE threads SET id = CAST(id AS INTEGER)")
-    for table in ("messages", "session_events", "runs"):
+    for table in ("messages", "session_events", "calls", "runs"):
         database.execute(f"UPDATE {table} SET thread = CAST(thread AS INTEGER)")
     database.commit()
 
