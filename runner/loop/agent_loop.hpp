@@ -240,8 +240,8 @@ struct loop_services {
     std::size_t max_result_bytes = 1U << 20U;
     std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer thread, no model is asked again.
     const plugin_list* plugins = nullptr;        ///< May be null.
-    /// Counts the thread while it is in memory, the request written from it, and the results of
-    /// tools. May be null.
+    /// Counts the thread while it is in memory, the request written from it, the results of tools,
+    /// and the media that a model has made, until they are stored. May be null.
     memory_budget* memory = nullptr;
     heavy_work* heavy = nullptr; ///< Prepares large threads for the model. May be null.
     /// Compares each request of a thread with the one before, and the log gets a line where it does

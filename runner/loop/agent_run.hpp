@@ -80,7 +80,7 @@ protected:
     const run_tools tools_;
     conversation conversation_;
     const std::shared_ptr<loop_context> open_context_ =
-        std::make_shared<loop_context>(sink_, services_.ids);
+        std::make_shared<loop_context>(sink_, services_.ids, services_.memory);
     std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     /// What its subagents share; null if it has none, or is the run of one.
     const std::unique_ptr<delegation> delegation_;

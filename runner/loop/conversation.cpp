@@ -217,7 +217,12 @@ branch_growth conversation::growth_after(session::changes change) const {
 
 void conversation::add_additions(session::changes& change) {
     if (take_additions_) {
-        std::ranges::move(take_additions_(), std::back_inserter(additions_));
+        additions taken = take_additions_();
+        std::ranges::move(taken.messages, std::back_inserter(additions_));
+        // Earlier ones are left only after a commit that failed, and then the run ends.
+        if (taken.memory.held() > 0) {
+            additions_memory_ = std::move(taken.memory);
+        }
     }
     if (additions_.empty()) {
         return;

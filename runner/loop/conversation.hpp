@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runner/base/stop_reason.hpp"
+#include "runner/loop/additions.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
@@ -96,9 +97,7 @@ public:
     [[nodiscard]] branch_growth growth() const;
     /// `take` returns messages that each later commit() appends after its own. Those of a commit
     /// that fails go with the next one.
-    void set_additions(std::function<std::vector<session::message>()> take) {
-        take_additions_ = std::move(take);
-    }
+    void set_additions(std::function<additions()> take) { take_additions_ = std::move(take); }
     /// Appends these to `change`, which take() made or which is empty.
     void add_additions(session::changes& change);
 
@@ -150,8 +149,9 @@ private:
     run_sink& sink_;
     const clock& time_;
     memory_share memory_;
-    std::function<std::vector<session::message>()> take_additions_; ///< May be empty.
-    std::vector<session::message> additions_;                       ///< Taken, and not yet stored.
+    std::function<additions()> take_additions_; ///< May be empty.
+    std::vector<session::message> additions_;   ///< Taken, and not yet stored.
+    memory_share additions_memory_;
 
     std::uint32_t branch_ = 0;
     session::node_index tip_ = session::no_node;

@@ -71,6 +71,7 @@ boost::asio::awaitable<result<void>> conversation::commit(session::changes chang
     result<void> done = co_await sink_.commit(change);
     if (done) {
         additions_.clear();
+        additions_memory_.shrink_to(0);
         continue_from(change);
     }
     co_return done;

@@ -2,6 +2,7 @@
 
 #include "runner/base/generated_media.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/base/json_patch.hpp"
 #include "session/base/json_pointer.hpp"
 #include "session/conversation/media_part.hpp"
@@ -19,6 +20,10 @@ namespace {
 // Of the server's own events, such as run.stopped, and of the notes that it stores as activities
 // (session::failure_note). Tools must not forge them.
 constexpr std::string_view own_names = "agui-gateway.";
+
+// The base64 of a medium in the activity, in the change of the run, in that of the store, and as
+// the store writes it.
+constexpr std::size_t copies_of_media = 4;
 
 failure refused_activity(std::string_view what) {
     return {errc::invalid_input, "the activity " + std::string(what), "activity"};
@@ -102,6 +107,12 @@ result<std::string> loop_context::show_activity(activity shown) {
     return known->message.id;
 }
 
+void loop_context::close() noexcept {
+    sink_ = nullptr;
+    activities_.clear();
+    memory_.shrink_to(0);
+}
+
 std::string_view
 loop_context::why_not(const generated_media& made, std::string_view type) const noexcept {
     if (!made.problem.empty()) {
@@ -114,12 +125,21 @@ loop_context::why_not(const generated_media& made, std::string_view type) const 
     return fits ? std::string_view() : "is too large for this run";
 }
 
+bool loop_context::take_memory(std::size_t media_bytes) noexcept {
+    const std::size_t more = copies_of_media * (media_bytes / 3 * 4);
+    memory_.set_use(use_of(more));
+    return memory_.grow_to(memory_.held() + more);
+}
+
 std::string_view loop_context::show_media(const generated_media& made) {
     if (sink_ == nullptr || activities_.size() == activities_max) {
         return "is one too many for this run";
     }
     const std::string_view type = media_type_of_bytes(made.what, made.bytes);
-    const std::string_view wrong = why_not(made, type);
+    std::string_view wrong = why_not(made, type);
+    if (wrong.empty() && !take_memory(made.bytes.size())) {
+        wrong = "needs more memory than the server has now";
+    }
     const std::string_view kind = made.what == generated_media::kind::image ? "image" : "audio";
     kept& shown = activities_.emplace_back();
     shown.message.id = ids_->next("act");
@@ -195,12 +215,13 @@ void loop_context::send_raw(const json::value& event, std::string_view source) {
     }
 }
 
-std::vector<session::message> loop_context::take_unstored() {
-    std::vector<session::message> taken;
+additions loop_context::take_unstored() {
+    additions taken;
+    taken.memory = std::move(memory_); // Which keeps its budget.
     has_unstored_ = false;
     for (kept& each : activities_) {
         if (!std::exchange(each.is_stored, true)) {
-            taken.push_back(each.message);
+            taken.messages.push_back(each.message);
             each.message.content = std::string(); // Stored once, with its first version.
         }
     }

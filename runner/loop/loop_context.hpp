@@ -1,9 +1,11 @@
 #pragma once
 
 #include "runner/base/model_provider.hpp"
+#include "runner/loop/additions.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/tools/run_context.hpp"
 #include "session/base/id.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -20,15 +22,16 @@ namespace agui::runner {
 /// The context that a run gives to its tools and plugins, which may outlive it.
 class loop_context final : public run_context {
 public:
-    /// Both must live until close().
-    loop_context(run_sink& sink, id_source& ids) noexcept : sink_(&sink), ids_(&ids) {}
+    /// All must live until close(). `budget` counts the media that are not stored yet; may be null.
+    loop_context(run_sink& sink, id_source& ids, memory_budget* budget) noexcept
+        : sink_(&sink), ids_(&ids), memory_(budget) {}
 
     /// Ends the use of the sink: later calls fail or do nothing.
-    void close() noexcept { sink_ = nullptr; }
+    void close() noexcept;
 
     /// The activities that were shown or changed since the last call, in the order in which they
     /// began, to be appended to the thread.
-    [[nodiscard]] std::vector<session::message> take_unstored();
+    [[nodiscard]] additions take_unstored();
     [[nodiscard]] bool has_unstored() const noexcept { return has_unstored_; }
 
     /// Keeps a medium with an activity of the type `generated-media`:
@@ -74,6 +77,7 @@ private:
     ) const noexcept;
     [[nodiscard]] std::string_view
     why_not(const generated_media& made, std::string_view type) const noexcept;
+    [[nodiscard]] bool take_memory(std::size_t media_bytes) noexcept;
     void set_content(kept& shown, boost::json::object content);
     void show(kept& shown, bool replace);
 
@@ -82,6 +86,7 @@ private:
     std::list<kept> activities_; ///< A list, because an empty deque takes 0.6 KB.
     std::size_t bytes_ = 0;      ///< Of all activities.
     std::size_t media_bytes_ = 0;
+    memory_share memory_; ///< Of the media in activities_.
     bool has_unstored_ = false;
 };
 

@@ -34,6 +34,12 @@ scripted_turn makes(std::vector<generated_media> media, std::string text = {}) {
 
 class Media : public AgentLoop {
 protected:
+    void play_with(memory_budget& budget) {
+        loop_services services{model, tools, ids, time, log, max_result_bytes};
+        services.memory = &budget;
+        run(run_agent(request, services, sink, stop));
+    }
+
     std::vector<session::message> activities() {
         std::vector<session::message> found;
         for (const session::stored_message& each : stored().nodes) {
@@ -135,6 +141,53 @@ TEST_F(Media, AllOfARunHaveOneLimit) {
         "The image of the model is not kept: it is too large for this run."
     );
     EXPECT_TRUE(activities()[2].activity.contains("sha256")) << "there is still room";
+}
+
+TEST_F(Media, AreCountedUntilTheyAreStored) {
+    constexpr std::size_t size = 300'000;
+    memory_budget budget(64U << 20U);
+    model.turns = {
+        {[](model_sink& to) -> model_outcome {
+            to.on_media(image_of(std::string(png_begin) + std::string(size, 'x')));
+            to.on_call(0, "c1", "weather");
+            to.on_call_arguments(0, "{}");
+            return model_answer{finish_reason::tool_calls, {}};
+        }},
+        says("Done")
+    };
+    std::size_t when_shown = 0;
+    std::size_t when_stored = size;
+    sink.on_step = [&](const std::string& step) {
+        if (step.starts_with("activity ")) {
+            when_shown = budget.used();
+        } else if (step == "executing c1") { // The answer is stored before.
+            when_stored = budget.used();
+        }
+    };
+
+    play_with(budget);
+
+    EXPECT_GE(when_shown, size / 3 * 4);
+    EXPECT_EQ(when_stored, 0U);
+    EXPECT_TRUE(activities().at(0).activity.contains("sha256"));
+    EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST_F(Media, ForWhichThereIsNoMemoryLeaveANote) {
+    memory_budget budget(1U << 20U);
+    const std::string large = std::string(png_begin) + std::string(300'000, 'x');
+    model.turns = {makes({image_of(large), image_of(png_begin)}, "Hi")};
+
+    play_with(budget);
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    ASSERT_EQ(activities().size(), 2U);
+    EXPECT_EQ(
+        activities()[0].activity.at("note"),
+        "The image of the model is not kept: it needs more memory than the server has now."
+    );
+    EXPECT_TRUE(activities()[1].activity.contains("sha256"));
+    EXPECT_EQ(budget.used(), 0U);
 }
 
 TEST_F(Media, NoOtherModelIsAskedAfterAnImageWasShown) {
