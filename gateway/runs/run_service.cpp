@@ -292,6 +292,9 @@ run_service::history(std::string principal, const translator::run_input& input) 
             break;
         }
     }
+    auto form = core->translation_of(conversation, to_string(input.projection));
+    const agent_entry* const agent = core->find_agent(thread.agent_id);
+    form.legacy_interrupts = agent != nullptr && agent->legacy_interrupts;
     recording out;
     event_log::settings options;
     options.budget = core->services.memory;
@@ -299,8 +302,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
     write_history(
         thread, live ? live->first_own_message : session::no_node,
         core->settings.history.approval_life, {input.thread_id, input.run_id, input.parent_run_id},
-        core->services.time.now(), core->translation_of(conversation, to_string(input.projection)),
-        *out.log
+        core->services.time.now(), std::move(form), *out.log
     );
     out.log->publish_end();
     if (out.log->outgrown(SIZE_MAX)) {

@@ -192,6 +192,19 @@ describe('interrupts for older clients', () => {
         assert.deepEqual(stage.weather.calls.map(({ inputs }) => inputs), [undefined, [{ unit: 'C' }]]);
     });
 
+    it('are shown by the history', async () => {
+        stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, { content: 'It is clear.' }]);
+        const asked = shown(await run());
+        assert.equal(shown(await stage.history()), asked);
+        const { last, types } = await stage.history(stage.gateway, { protocolVersion: '1.1' });
+        assert.equal(last.outcome.type, 'interrupt');
+        assert.ok(types.includes('CUSTOM'));
+
+        (await run({ resume: { approved: true } })).expectFinished();
+
+        assert.deepEqual((await stage.history()).of('CUSTOM'), []);
+    });
+
     it('are answered by `resume` if the request has both', async () => {
         stage.model.script(stage.key, [{ toolCalls: [asks('Oslo')] }, { content: 'It is clear.' }]);
         const { id } = JSON.parse(shown(await run()));
