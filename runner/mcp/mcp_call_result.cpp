@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/mcp/mcp_tool_list.hpp"
+#include "runner/tools/tool_question.hpp"
 #include "session/base/json_member.hpp"
 #include "session/base/sha256_text.hpp"
 #include "session/base/sound_text.hpp"
@@ -224,7 +225,9 @@ tool_outcome outcome_of_result(const json::object& result) {
 } // namespace
 
 tool_outcome read_mcp_call_result(const json::object& result) {
-    tool_outcome outcome = outcome_of_result(result);
+    auto question = read_question(result);
+    tool_outcome outcome =
+        question ? tool_outcome::ask(*std::move(question)) : outcome_of_result(result);
     outcome.effects = read_tool_effects(result);
     return outcome;
 }
@@ -250,7 +253,7 @@ std::string_view embedded_app(const json::object& result) {
 void add_mcp_app(tool_outcome& outcome, const json::object& result, const mcp_app_call& call) {
     const std::string_view uri =
         call.resource_uri.empty() ? embedded_app(result) : std::string_view(call.resource_uri);
-    if (uri.empty()) {
+    if (uri.empty() || outcome.what == tool_outcome::kind::input) {
         return;
     }
     // Not in the memory resource of the answer, which counts it.

@@ -3,6 +3,7 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "runner/tools/tool_question.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/json_member.hpp"
 #include "session/base/json_memory.hpp"
@@ -179,10 +180,15 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
     }
 }
 
-asio::awaitable<mcp_result<json::object>>
-mcp_client::call_tool(std::string_view name, json::object arguments, progress_handler on_progress) {
+asio::awaitable<mcp_result<json::object>> mcp_client::call_tool(
+    std::string_view name, json::object arguments, progress_handler on_progress,
+    std::vector<json::value> inputs
+) {
     const auto self = shared_from_this();
     json::object params{{"name", name}, {"arguments", std::move(arguments)}};
+    if (!inputs.empty()) {
+        params["_meta"] = json::object{{inputs_member, json::array(inputs.begin(), inputs.end())}};
+    }
     wait_limits limits{.timeout = settings_.call_timeout, .progress = true};
     limits.on_progress = std::move(on_progress);
     mcp_result<json::object> answer = co_await request("tools/call", std::move(params), limits);
@@ -239,7 +245,11 @@ mcp_client::request(std::string_view method, json::object params, wait_limits li
     entry->on_progress = std::move(limits.on_progress);
     entry->probe = limits.probe;
     if (limits.progress) {
-        params["_meta"] = json::object{{"progressToken", id}};
+        json::value& meta = params["_meta"];
+        if (!meta.is_object()) {
+            meta.emplace_object();
+        }
+        meta.get_object()["progressToken"] = id;
     }
     pending_.emplace(id, entry);
     channel_->send(write_mcp_request(id, method, std::move(params)), id);

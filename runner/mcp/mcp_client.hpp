@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -69,9 +70,11 @@ public:
     using progress_handler = std::function<void(const boost::json::object& told)>;
 
     /// Calls a tool. If cancelled (terminal), it notifies the server and returns `cancelled` at
-    /// once. `on_progress` may be empty; it is not called after this has returned.
+    /// once. `on_progress` may be empty; it is not called after this has returned. `inputs`: see
+    /// inputs_member.
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>> call_tool(
-        std::string_view name, boost::json::object arguments, progress_handler on_progress = {}
+        std::string_view name, boost::json::object arguments, progress_handler on_progress = {},
+        std::vector<boost::json::value> inputs = {}
     );
 
     /// Sends a ping. Returns false if there is no sign of life; the session is then over.

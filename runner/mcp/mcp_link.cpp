@@ -287,6 +287,7 @@ tool_function mcp_link::function_of(std::string tool, std::string resource_uri) 
             {.tool = tool,
              .resource_uri = resource_uri,
              .arguments = std::move(invocation.arguments),
+             .inputs = std::move(invocation.inputs),
              .headers = std::move(invocation.headers),
              .on_progress = {}},
             progress
@@ -422,8 +423,9 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
         if (failed) {
             outcome = mcp_call_failure(*failed);
         } else {
-            mcp_result<boost::json::object> answer =
-                co_await client->call_tool(what.tool, what.arguments, std::move(what.on_progress));
+            mcp_result<boost::json::object> answer = co_await client->call_tool(
+                what.tool, what.arguments, std::move(what.on_progress), what.inputs
+            );
             if (answer) {
                 outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
             } else {
@@ -462,7 +464,7 @@ asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
             break;
         }
         mcp_result<boost::json::object> answer =
-            co_await client->call_tool(what.tool, what.arguments, what.on_progress);
+            co_await client->call_tool(what.tool, what.arguments, what.on_progress, what.inputs);
         if (answer) {
             co_return co_await read_result(*std::move(answer), app_of(std::move(what)));
         }

@@ -7,11 +7,13 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
 #include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace agui::runner {
 
@@ -38,6 +40,7 @@ public:
         std::string tool;
         std::string resource_uri; ///< mcp_tool::resource_uri
         boost::json::object arguments;
+        std::vector<boost::json::value> inputs; ///< tool_invocation::inputs
         mcp_server_settings::headers headers;
         mcp_client::progress_handler on_progress; ///< Called on the link's executor.
     };

@@ -12,11 +12,14 @@ namespace agui::runner {
 
 class check_budget;
 
-/// The member of `_meta` in the answer of a webhook that asks a person for input instead of giving
-/// a result:
+/// The member of `_meta` in the answer of a webhook, or of a tool of an MCP server, that asks a
+/// person for input instead of giving a result:
 ///
 ///     {"message": TEXT, "responseSchema": JSON SCHEMA, "metadata"?: OBJECT}
 inline constexpr std::string_view question_member = "org.agui-gateway/input";
+
+/// The member of `_meta` in the parameters of an MCP call: tool_invocation::inputs.
+inline constexpr std::string_view inputs_member = "org.agui-gateway/inputs";
 
 /// The question in the `_meta` of an answer; nullopt if it has none. Members that are absent or of
 /// the wrong form are empty. `answer` may have any members.

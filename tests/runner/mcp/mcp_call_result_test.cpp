@@ -208,6 +208,19 @@ TEST(McpCallResult, OfAToolWithAnAppIsAnActivity) {
     );
 }
 
+TEST(McpCallResult, MayAskAPersonForInput) {
+    const json::object asks = json::parse(R"({"content":[],"_meta":{"org.agui-gateway/input":{
+        "message":"Which?","responseSchema":{"type":"string"}}}})")
+                                  .as_object();
+    tool_outcome outcome = read_mcp_call_result(asks);
+    add_mcp_app(outcome, asks, {"files", "ui://page", {{"a", 1}}});
+
+    EXPECT_EQ(outcome.what, tool_outcome::kind::input);
+    ASSERT_NE(outcome.question, nullptr);
+    EXPECT_EQ(outcome.question->message, "Which?");
+    EXPECT_EQ(outcome.effects, nullptr) << "an app shows results only";
+}
+
 TEST(McpCallResult, WithAnEmbeddedPageIsAnActivityAndNoTextForTheModel) {
     constexpr std::string_view result =
         R"({"content":[{"type":"resource","resource":{"uri":"ui://p","text":"<html>"}}]})";

@@ -124,6 +124,23 @@ TEST_F(McpTools, RegistersTheToolsOfAServer) {
     EXPECT_EQ(lines("info the tools of an MCP server are registered server=s tools=2"), 1U);
 }
 
+TEST_F(McpTools, BringTheAnswersOfAPersonToTheServer) {
+    server.tools = {"echo"};
+    start();
+    tool_invocation answered = invocation();
+    answered.inputs.emplace_back(json::object{{"unit", "C"}});
+    answered.inputs.emplace_back(2);
+    const auto tools = registry.snapshot();
+
+    EXPECT_EQ(say(run((*tools->find("mcp__s__echo"))(answered))), "result: hi");
+
+    const json::object meta = json::parse(server.heard.back()).at("params").at("_meta").as_object();
+    EXPECT_EQ(meta.at("org.agui-gateway/inputs"), json::parse(R"([{"unit":"C"},2])"));
+    EXPECT_TRUE(meta.contains("progressToken"));
+    (void)call("mcp__s__echo");
+    EXPECT_EQ(server.heard.back().find("inputs"), std::string::npos);
+}
+
 TEST_F(McpTools, SaysWhichToolsHaveChanged) {
     server.tools = {"a", "b"};
     start();
