@@ -2,7 +2,7 @@
 
 #include "gateway/copilotkit/copilotkit_reply.hpp"
 #include "gateway/http/http_error.hpp"
-#include "gateway/routes/thread_routes.hpp"
+#include "gateway/http/query.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/base/parse_json.hpp"

@@ -1,22 +1,19 @@
 #include "gateway/routes/thread_routes.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/http/query.hpp"
+#include "gateway/routes/messages_route.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "session/history/approval.hpp"
-#include "session/history/shown_messages.hpp"
 #include "session/history/title.hpp"
 #include "session/store/store_failures.hpp"
 #include "translator/agui/interrupt_json.hpp"
-#include "translator/agui/protocol_version.hpp"
-#include "translator/agui/wire_content.hpp"
 #include "translator/input/document_reader.hpp"
 
 #include <boost/json/serialize.hpp>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -31,8 +28,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t page_default = 50;
-constexpr std::size_t page_max = 200;
 constexpr std::size_t title_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
 // The body of a PATCH: metadata and a title, with escapes for all characters (six bytes for one).
@@ -51,29 +46,6 @@ std::string text_with(std::string_view member, json::array values) {
 
 session::thread_key key_of(const http_request& request) {
     return {request.principal, request.path_parameters.at(0)};
-}
-
-/// Reads a number from the query; `value` does not change if the parameter is absent.
-result<void> read_number(
-    const query_parameters& query, std::string_view name, std::uint64_t highest,
-    std::uint64_t& value
-) {
-    const std::string* text = query.find(name);
-    if (text == nullptr) {
-        return {};
-    }
-    std::uint64_t number = 0;
-    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), number);
-    if (problem != std::errc{} || end != text->data() + text->size() || number > highest) {
-        return failure{
-            errc::invalid_input,
-            "must be a whole number from 0 to " + std::to_string(highest),
-            std::string(name),
-            {}
-        };
-    }
-    value = number;
-    return {};
 }
 
 // Metadata stays text: parsing a page of it would take seconds.
@@ -252,55 +224,6 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
     co_return reply;
 }
 
-asio::awaitable<handler_reply> show_messages(
-    session::store& store, const part_links& links, const clock& time, heavy_work& heavy,
-    std::chrono::seconds approval_life, http_request& request
-) {
-    const auto query = parse_query(request.query);
-    if (!query) {
-        co_return to_reply(query.error());
-    }
-    std::optional<std::string_view> version("1.1");
-    if (const std::string* given = query->find("protocolVersion")) {
-        version = given->empty() ? std::nullopt : std::optional<std::string_view>(*given);
-    }
-    const auto form = translator::choose_projection(version);
-    if (!form) {
-        co_return to_reply(form.error());
-    }
-    const session::thread_key key = key_of(request);
-    auto found = co_await store.load(key);
-    if (found && !found->has_value()) {
-        found->emplace(); // A thread exists from its first run on, but a client may ask earlier.
-    }
-    const auto thread = known(std::move(found));
-    if (!thread) {
-        co_return to_reply(thread.error());
-    }
-    std::uint64_t branch = thread->head;
-    if (auto read = read_number(*query, "branch", UINT32_MAX, branch); !read) {
-        co_return to_reply(read.error());
-    }
-    if (branch >= thread->branches.size() && query->find("branch") != nullptr) {
-        co_return to_reply(failure{errc::not_found, "the thread has no such branch", "branch"});
-    }
-    auto writing = [&] {
-        std::vector<session::message> messages;
-        if (branch < thread->branches.size()) {
-            const session::node_index tip = thread->branches[branch].tip;
-            messages = session::shown_messages(*thread, tip);
-            translator::add_interrupts(
-                messages, session::open_approvals(*thread, tip, approval_life)
-            );
-        }
-        const translator::part_link link = [&](std::string_view sha256) {
-            return links.link(key, sha256, time.now());
-        };
-        return text_with("messages", translator::wire_messages(messages, *form, link));
-    };
-    co_return json_reply(co_await run_heavy(&heavy, as_parsing(thread->bytes), writing));
-}
-
 asio::awaitable<handler_reply> show_events(session::store& store, http_request& request) {
     const auto query = parse_query(request.query);
     if (!query) {
@@ -430,22 +353,6 @@ asio::awaitable<handler_reply> show_branches(session::store& store, http_request
 
 } // namespace
 
-result<std::size_t> read_page_limit(const query_parameters& query) {
-    const std::string* text = query.find("limit");
-    if (text == nullptr) {
-        return page_default;
-    }
-    std::size_t limit = 0;
-    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), limit);
-    const bool is_number =
-        problem != std::errc::invalid_argument && end == text->data() + text->size();
-    if (!is_number || (limit == 0 && problem == std::errc{})) {
-        return failure{errc::invalid_input, "must be a whole number of at least 1", "limit"};
-    }
-    // Larger values are reduced: a page may hold less than the requested number.
-    return problem == std::errc{} ? std::min(limit, page_max) : page_max;
-}
-
 std::vector<route> make_thread_routes(
     session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
     heavy_work& heavy, std::chrono::seconds approval_life
@@ -464,10 +371,7 @@ std::vector<route> make_thread_routes(
         get("/agui/threads/{threadId}", show_thread),
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/messages",
-         .handler =
-             [&store, &links, &time, &heavy, approval_life](http_request& request) {
-                 return show_messages(store, links, time, heavy, approval_life, request);
-             }},
+         .handler = make_messages_route(store, links, time, heavy, approval_life)},
         get("/agui/threads/{threadId}/events", show_events),
         get("/agui/threads/{threadId}/state", show_state),
         {.method = "GET",

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "gateway/http/query.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/run/part_links.hpp"
 #include "session/base/clock.hpp"
@@ -13,10 +12,6 @@
 
 namespace agui::gateway {
 
-/// The parameter `limit` of a list: 50 if it is absent, at most 200. errc::invalid_input: it is not
-/// a whole number of at least 1.
-[[nodiscard]] result<std::size_t> read_page_limit(const query_parameters& query);
-
 /// The threads of a principal over HTTP, below /agui/threads:
 ///
 /// - GET: a page of them, the last changed first; ?agentId, ?archived, ?limit, ?cursor
@@ -24,8 +19,7 @@ namespace agui::gateway {
 /// - PATCH /{id}: changes title, archived, metadata (null clears it)
 /// - DELETE /{id}: removes it with its runs, logs and session events; 409 thread_busy while a run
 /// is active
-/// - GET /{id}/messages: messages of the head branch, or of ?branch=N; ?protocolVersion chooses the
-///   form
+/// - GET /{id}/messages: messages_route.hpp
 /// - GET /{id}/events: the session events; ?after, ?limit
 /// - GET /{id}/state: the AG-UI state document
 /// - GET /{id}/pending: the calls that wait for an answer from the application, those that a client
@@ -33,9 +27,8 @@ namespace agui::gateway {
 ///   of the head branch, which wait for an approval (session::open_approvals)
 /// - GET /{id}/branches
 ///
-/// For an unknown thread the answer is 404, except that its messages are an empty list. The
-/// messages of a large thread are written by `heavy`. `store`, `links`, `time` and `heavy` must
-/// outlive the handlers.
+/// For an unknown thread the answer is 404, except that its messages are an empty list. `store`,
+/// `links`, `time` and `heavy` must outlive the handlers.
 [[nodiscard]] std::vector<route> make_thread_routes(
     session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
     heavy_work& heavy, std::chrono::seconds approval_life

@@ -52,6 +52,26 @@ describe('a thread with four photos of 3 MB', () => {
         assert.equal(snapshot.event.messages.length, 2 * photos.length);
     });
 
+    it('comes by pages, with a link for each photo; a page that is sent back is the end of the whole conversation', async () => {
+        const read = async (query) => (await fetch(`${gateway.url}/threads/${encodeURIComponent(threadId)}/messages?${query}`)).json();
+        const pages = [];
+        for (let before = ''; pages.at(-1)?.hasEarlier !== false; before = `&before=${pages.at(-1).messages[0].id}`) {
+            pages.push(await read(`limit=1${before}`));
+        }
+        assert.deepEqual(pages.map(({ messages }) => messages.map(({ role }) => role)), photos.map(() => ['user', 'assistant']));
+        const questions = pages.map(({ messages }) => messages[0]);
+        assert.ok(questions.every(({ content }) => content.find(({ type }) => type === 'image').source.type === 'url'));
+        const sums = await Promise.all(questions.reverse().map(async (each) => createHash('sha256').update(await shown(each)).digest('hex')));
+        assert.deepEqual(sums, photos.map((each) => each.sha256));
+
+        const before = conversation.requests.length;
+        const sent = [...pages[0].messages, user('what do you see?')];
+        (await postRun(gateway, runInput({ threadId, messages: sent }))).expectFinished();
+        const [{ body }] = conversation.requests.slice(before);
+        const seen = body.messages.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type }) => type === 'image_url');
+        assert.deepEqual(seen.map(({ image_url: { url } }) => url.length), photos.map(({ base64 }) => `data:image/png;base64,${base64}`.length));
+    });
+
     for (const client of clients) {
         it(`is loaded with every photo by @ag-ui/client ${client.name}, which goes on with it`, async () => {
             const history = new Agent(client, { url: `${gateway.url}/history` }, { threadId });

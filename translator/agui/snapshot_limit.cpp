@@ -25,6 +25,29 @@ constexpr std::size_t kept_bytes[] = {65'536, 4'096, 256, 0};
 /// A text that is hardly longer than its note is not shortened.
 constexpr std::size_t note_bytes = 128;
 
+/// Replaces the data parts of a message by links. A part without a link becomes a note, or stays if
+/// `or_stays`. Returns whether there was such a part.
+bool leave_out_parts(json::object& message, const part_link& link, bool or_stays) {
+    bool changed = false;
+    json::value* const content = message.if_contains("content");
+    json::array* const parts = content != nullptr ? content->if_array() : nullptr;
+    for (std::size_t i = 0; parts != nullptr && i < parts->size(); ++i) {
+        json::value& part = (*parts)[i];
+        const auto data = session::data_part_of(part);
+        if (!data || data->value.size() <= small_part) {
+            continue;
+        }
+        const session::part_digest digest = session::digest_of(*data);
+        const std::string url = link ? link(digest.sha256) : std::string();
+        if (or_stays && url.empty()) {
+            continue;
+        }
+        changed = true;
+        part = session::named(part, digest, url);
+    }
+    return changed;
+}
+
 class snapshot_limit {
 public:
     snapshot_limit(json::array& messages, std::size_t bytes_max, const part_link& link)
@@ -36,7 +59,7 @@ public:
             sizes_.push_back(size_of(each));
             total_ += sizes_.back();
         }
-        in_each([this](json::object& message) { return leave_out_parts(message); });
+        in_each([this](json::object& message) { return leave_out_parts(message, link_, false); });
         for (const std::size_t keep : kept_bytes) {
             in_each([&](json::object& message) {
                 return string_in(message, "role") == "tool" && shorten_content(message, keep);
@@ -83,23 +106,6 @@ private:
             sizes_[i] = size_of(messages_[i]);
             total_ += sizes_[i];
         }
-    }
-
-    bool leave_out_parts(json::object& message) const {
-        bool changed = false;
-        json::value* const content = message.if_contains("content");
-        json::array* const parts = content != nullptr ? content->if_array() : nullptr;
-        for (std::size_t i = 0; parts != nullptr && i < parts->size(); ++i) {
-            json::value& part = (*parts)[i];
-            const auto data = session::data_part_of(part);
-            if (!data || data->value.size() <= small_part) {
-                continue;
-            }
-            changed = true;
-            const session::part_digest digest = session::digest_of(*data);
-            part = session::named(part, digest, link_ ? link_(digest.sha256) : std::string());
-        }
-        return changed;
     }
 
     static bool shorten(json::value& text, std::size_t keep) {
@@ -171,6 +177,14 @@ private:
 
 void limit_messages(json::array& messages, std::size_t bytes_max, const part_link& link) {
     snapshot_limit(messages, bytes_max, link).apply();
+}
+
+void link_parts(json::array& messages, const part_link& link) {
+    for (json::value& each : messages) {
+        if (json::object* const message = each.if_object()) {
+            leave_out_parts(*message, link, true);
+        }
+    }
 }
 
 } // namespace agui::translator

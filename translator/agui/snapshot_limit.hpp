@@ -24,4 +24,8 @@ using part_link = std::function<std::string(std::string_view sha256)>;
 /// left out.
 void limit_messages(boost::json::array& messages, std::size_t bytes_max, const part_link& link);
 
+/// Replaces the data parts of messages in their wire form by links, whatever their size is. A part
+/// for which `link` is empty, or returns an empty text, stays.
+void link_parts(boost::json::array& messages, const part_link& link);
+
 } // namespace agui::translator

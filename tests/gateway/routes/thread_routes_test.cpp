@@ -241,6 +241,58 @@ TEST_F(ThreadRoutes, ShowMessagesStateAndPendingCalls) {
     EXPECT_EQ(ask(get("/agui/threads/t/messages?branch=9")).status, 404);
 }
 
+TEST_F(ThreadRoutes, ShowsMessagesByPages) {
+    start();
+    for (const std::string n : {"1", "2", "3"}) {
+        const std::string head = R"({"threadId":"t","runId":"r)" + n + R"(","messages":[{"id":"u)";
+        ask(post("/agui", head + n + R"(","role":"user","content":"x"}]})"));
+    }
+    const std::string path = "/agui/threads/t/messages";
+    const auto first_id = [](const boost::json::value& page) {
+        return std::string(page.at("messages").at(0).at("id").as_string());
+    };
+
+    EXPECT_FALSE(json_of(path).as_object().contains("hasEarlier"));
+    const boost::json::value last = json_of(path + "?limit=3");
+    EXPECT_EQ(last.at("messages").as_array().size(), 4U) << "two whole turns";
+    EXPECT_TRUE(last.at("hasEarlier").as_bool());
+    EXPECT_EQ(first_id(last), "u2");
+    const boost::json::value first = json_of(path + "?before=u2");
+    EXPECT_EQ(first.at("messages").as_array().size(), 2U);
+    EXPECT_FALSE(first.at("hasEarlier").as_bool());
+    EXPECT_EQ(first_id(first), "u1");
+    const boost::json::value none = json_of("/agui/threads/none/messages?limit=3");
+    EXPECT_EQ(none.at("messages").as_array().size(), 0U);
+    EXPECT_FALSE(none.at("hasEarlier").as_bool());
+
+    EXPECT_EQ(ask(get(path + "?before=u9")).status, 404);
+    EXPECT_EQ(ask(get(path + "?before=")).status, 422);
+    EXPECT_EQ(ask(get(path + "?limit=0")).status, 422);
+    EXPECT_EQ(ask(get(path + "?limit=x&before=u2")).status, 422);
+    EXPECT_EQ(json_of(path + "?limit=99999").at("messages").as_array().size(), 6U);
+}
+
+TEST_F(ThreadRoutes, PagesAreThoseOfABranch) {
+    start();
+    const auto run = [this](std::string_view id, std::string_view text) {
+        const std::string message = R"({"id":"u1","role":"user","content":")" + std::string(text);
+        ask(post(
+            "/agui", R"({"threadId":"t","runId":")" + std::string(id) + R"(","messages":[)" +
+                         message + R"("}]})"
+        ));
+    };
+    run("r1", "one");
+    run("r2", "other");
+
+    const auto text_of = [this](std::string_view query) {
+        const boost::json::value page = json_of("/agui/threads/t/messages?" + std::string(query));
+        return std::string(page.at("messages").at(0).at("content").as_string());
+    };
+    EXPECT_EQ(text_of("limit=1"), "other");
+    EXPECT_EQ(text_of("limit=1&branch=0"), "one");
+    EXPECT_EQ(ask(get("/agui/threads/t/messages?limit=1&branch=9")).status, 404);
+}
+
 TEST_F(ThreadRoutes, ALimitAboveTheLargestIsCut) {
     start();
     for (const std::string id : {"a", "b"}) {

@@ -83,6 +83,29 @@ TEST(SnapshotLimit, WithoutLinksATextNamesThePartsLeftOut) {
     );
 }
 
+TEST(LinkParts, ReplacesAllThatHaveALink) {
+    json::array messages{
+        user("1", json::array{photo(4000, 'A'), photo(100, 'B')}), tool("2", "x"),
+        user("3", json::array{photo(4000, 'C')})
+    };
+
+    link_parts(messages, to_example);
+
+    EXPECT_THAT(url_at(messages, 0), StartsWith("https://app.example/parts/"));
+    EXPECT_EQ(messages.at(0).at("content").at(1), photo(100, 'B')) << "smaller than a link";
+    EXPECT_EQ(text_at(messages, 1), "x");
+    EXPECT_THAT(url_at(messages, 2), StartsWith("https://app.example/parts/"));
+}
+
+TEST(LinkParts, APartWithoutALinkStays) {
+    const json::array before{user("1", json::array{photo(4000, 'A')})};
+    for (const part_link& link : {part_link(), part_link([](std::string_view) { return ""; })}) {
+        json::array messages = before;
+        link_parts(messages, link);
+        EXPECT_EQ(messages, before);
+    }
+}
+
 TEST(SnapshotLimit, ThenTheOldestResultsAreShortenedAndTextsLast) {
     json::array messages{
         user("1", json::string(std::string(90'000, 'u'))), tool("2", std::string(90'000, 'a')),
