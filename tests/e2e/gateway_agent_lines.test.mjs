@@ -253,6 +253,39 @@ for (const [version, name] of Object.entries(clients)) {
             assert.equal(deltasOf(seen), words);
         });
 
+        it('loads a thread, and follows its run in place of the next one', async () => {
+            const first = agentOn(gateway.url);
+            const { running } = await begin(first);
+            const agent = agentOn(gateway.url);
+            const { messages, activeRunId, state } = await agent.loadThread(threadId);
+            assert.deepEqual([messages.map(({ content }) => content), activeRunId, state], [[key], types(first, 'RUN_STARTED')[0].runId, undefined]);
+            agent.setMessages(messages);
+            agent.followNext(threadId, activeRunId, messages);
+            const following = agent.runAgent();
+            rest.open();
+            await within(20, Promise.all([running, following]), 'both end');
+            assert.deepEqual(said(agent), [words]);
+            assert.equal(types(agent, 'RUN_STARTED')[0].runId, activeRunId);
+            assert.equal((await agent.loadThread(threadId)).activeRunId, undefined);
+
+            agent.followNext(threadId, activeRunId, agent.messages);
+            await ask(agent, 'next');
+            assert.equal(said(agent).at(-1), 'Next.', 'the user has said something');
+        });
+
+        it('tells an edit of the first message that it has from a new one', async () => {
+            model.script(key, [{ content: 'One.' }, { content: 'Two.' }, { content: 'Changed.' }, { content: 'More.' }]);
+            const whole = agentOn(gateway.url);
+            await ask(whole);
+            await ask(whole, 'second');
+            const agent = agentOn(gateway.url);
+            agent.beginAfter(threadId, whole.messages[1]);
+            await ask(agent, 'changed');
+            await ask(agent, 'more');
+            const sent = model.requests(key).at(-1).messages.filter(({ role }) => role !== 'system').map(({ content }) => content);
+            assert.deepEqual(sent, [key, 'One.', 'changed', 'Changed.', 'more']);
+        });
+
         it('a silence that is longer than the patience ends nothing', async () => {
             const agent = agentOn(wire.url, { silence: 400, patience: 1 });
             const { running } = await begin(agent);

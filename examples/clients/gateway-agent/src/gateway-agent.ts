@@ -1,5 +1,5 @@
 import { HttpAgent, runHttpRequest } from '@ag-ui/client';
-import type { BaseEvent, HttpAgentConfig, RunAgentInput } from '@ag-ui/client';
+import type { BaseEvent, HttpAgentConfig, Message, RunAgentInput } from '@ag-ui/client';
 import { readEvents } from './event-stream.js';
 import { GatewayError, checked } from './gateway-error.js';
 import { Line } from './line.js';
@@ -21,6 +21,14 @@ export interface GatewayAgentConfig extends HttpAgentConfig {
     patience?: number;
 }
 
+export interface LoadedThread {
+    messages: Message[];
+    /** undefined if the thread has none. */
+    state: unknown;
+    /** The run that is active; undefined if there is none. */
+    activeRunId: string | undefined;
+}
+
 /**
  * An HttpAgent that uses what agui-gateway offers beyond AG-UI:
  *
@@ -35,6 +43,8 @@ export interface GatewayAgentConfig extends HttpAgentConfig {
  */
 export class GatewayAgent extends HttpAgent {
     private readonly times: { silence: number; patience: number };
+    private followed: { threadId: string; runId: string; lastUserMessage: string | undefined } | undefined;
+    private earlier: { threadId: string; message: Message } | undefined;
 
     constructor(config: GatewayAgentConfig) {
         super(config);
@@ -42,26 +52,73 @@ export class GatewayAgent extends HttpAgent {
     }
 
     override run(input: RunAgentInput): RunStream {
-        const reading = new RunReading(input.threadId, input.runId);
-        return this.streamOf(input, reading, () => (reading.last === 0 ? this.url : undefined));
+        const { threadId, runId, lastUserMessage } = this.followed ?? {};
+        this.followed = undefined;
+        const isSame = threadId === input.threadId && lastUserMessage === lastUserMessageOf(input.messages);
+        const isFollowed = runId !== undefined && isSame;
+        const reading = new RunReading(input.threadId, isFollowed ? runId : input.runId);
+        return this.streamOf(this.withEarlier(input), reading, () => (reading.last === 0 && !isFollowed ? this.url : undefined));
+    }
+
+    /**
+     * The next run() of this thread shows the given run from its first event on, and starts none; unless the user has
+     * said something since these messages. For user interfaces that go on after a reload with runAgent().
+     */
+    followNext(threadId: string, runId: string, messages: readonly Message[]): void {
+        this.followed = { threadId, runId, lastUserMessage: lastUserMessageOf(messages) };
+    }
+
+    /**
+     * The messages of run() on this thread begin after the given one: for user interfaces that have loaded only the last
+     * messages. It is sent with them, so that the gateway can tell an edit of the first of them from a new message.
+     */
+    beginAfter(threadId: string, message: Message | undefined): void {
+        this.earlier = message && { threadId, message };
     }
 
     /** The conversation as events, then those of the active run. */
     connect(input: RunAgentInput): RunStream {
         // A run that was stopped before leaves its controller.
         if (this.abortController.signal.aborted) this.abortController = new AbortController();
-        const body = { ...input, messages: [], forwardedProps: { ...input.forwardedProps, follow: true } };
         const reading = new HistoryReading(input.threadId);
-        return this.streamOf(body, reading, () => {
-            if (reading.run) return undefined;
-            reading.begin();
-            return `${this.base}/history`;
-        });
+        return this.streamOf(bodyOfHistory(input), reading, () => this.urlOfHistory(reading));
+    }
+
+    /**
+     * The conversation as messages, without those of its active run, and the id of that run: for adapters of user
+     * interfaces that do not call connect().
+     */
+    async loadThread(threadId: string): Promise<LoadedThread> {
+        const loaded: LoadedThread = { messages: [], state: undefined, activeRunId: undefined };
+        const reading = new HistoryReading(threadId);
+        const input = bodyOfHistory(inputOf(threadId));
+        const open = (signal: AbortSignal) => {
+            const url = this.urlOfHistory(reading);
+            const init = { ...this.requestInit(input), signal };
+            return url === undefined ? this.eventsAfter(reading.run!, init, signal) : this.send(url, init);
+        };
+        for await (const event of this.events(reading, open, new AbortController().signal)) {
+            const { messages, snapshot } = event as unknown as { messages?: Message[]; snapshot?: unknown };
+            if (reading.run) break;
+            if (event.type === 'MESSAGES_SNAPSHOT') loaded.messages = messages ?? [];
+            if (event.type === 'STATE_SNAPSHOT') loaded.state = snapshot;
+        }
+        loaded.activeRunId = reading.run?.runId;
+        return loaded;
+    }
+
+    /** A request to a route of the gateway (`/threads`), with the headers and so on of requestInit(). */
+    async request(path: string, init: { method?: string; body?: string } = {}): Promise<Response> {
+        const { headers: given, ...common } = this.requestInit(inputOf(this.threadId));
+        const headers = new Headers(given);
+        headers.set('accept', 'application/json');
+        if (init.body === undefined) headers.delete('content-type');
+        return this.send(this.base + path, { ...common, method: 'GET', body: undefined, ...init, headers, signal: undefined });
     }
 
     override clone(): GatewayAgent {
         // The client's clone() runs no constructor.
-        return Object.assign(super.clone() as GatewayAgent, { times: this.times });
+        return Object.assign(super.clone() as GatewayAgent, { times: this.times, followed: undefined, earlier: this.earlier });
     }
 
     /** The URL of the gateway's routes: that of POST /agui, whichever agent this is. */
@@ -69,6 +126,18 @@ export class GatewayAgent extends HttpAgent {
         const path = this.url.replace(/[?#].*$/, '').replace(/\/+$/, '');
         const isWhole = path.endsWith('/agui') && !path.endsWith('/agui/agents/agui');
         return isWhole ? path : path.replace(/\/agents\/[^/]+$/, '');
+    }
+
+    private withEarlier(input: RunAgentInput): RunAgentInput {
+        const { threadId, message } = this.earlier ?? {};
+        const isNeeded = message && threadId === input.threadId && !input.messages.some(({ id }) => id === message.id);
+        return isNeeded ? { ...input, messages: [message, ...input.messages] } : input;
+    }
+
+    private urlOfHistory(reading: HistoryReading): string | undefined {
+        if (reading.run) return undefined;
+        reading.begin();
+        return `${this.base}/history`;
     }
 
     /**
@@ -86,7 +155,7 @@ export class GatewayAgent extends HttpAgent {
             const leave = new AbortController();
             const stop = new Stop(leave.signal, () => {
                 // A run that cannot be reached ends by itself, as after any lost connection.
-                if (reading.run && !reading.isOver) this.cancel(input, reading.run).catch(() => {});
+                if (reading.run && !reading.isOver) this.cancel(reading.run).catch(() => {});
                 leave.abort();
             });
             stop.watch(this.abortController.signal);
@@ -143,18 +212,26 @@ export class GatewayAgent extends HttpAgent {
         return this.send(this.base + path, { ...init, method: 'GET', body: undefined, headers, signal });
     }
 
-    private async cancel(input: RunAgentInput, { threadId, runId }: RunReading): Promise<void> {
-        const init = this.requestInit(input);
-        const headers = new Headers(init.headers);
-        headers.set('accept', 'application/json');
-        const body = JSON.stringify({ threadId, runId });
-        await (await this.send(`${this.base}/cancel`, { ...init, body, headers, signal: undefined })).arrayBuffer();
+    private async cancel({ threadId, runId }: RunReading): Promise<void> {
+        await (await this.request('/cancel', { method: 'POST', body: JSON.stringify({ threadId, runId }) })).arrayBuffer();
     }
 
     private async send(url: string, init: RequestInit): Promise<Response> {
         const fetch = this.fetch ?? globalThis.fetch;
         return checked(await fetch(url, init));
     }
+}
+
+function inputOf(threadId: string): RunAgentInput {
+    return { threadId, runId: crypto.randomUUID(), messages: [], tools: [], context: [], state: {}, forwardedProps: {} };
+}
+
+function lastUserMessageOf(messages: readonly { id: string; role: string }[]): string | undefined {
+    return messages.filter(({ role }) => role === 'user').at(-1)?.id;
+}
+
+function bodyOfHistory(input: RunAgentInput): RunAgentInput {
+    return { ...input, messages: [], forwardedProps: { ...input.forwardedProps, follow: true } };
 }
 
 /** Calls `stop` once if one of the watched signals is aborted before `leave` is. */

@@ -1,3 +1,3 @@
 export { GatewayAgent } from './gateway-agent.js';
-export type { GatewayAgentConfig } from './gateway-agent.js';
+export type { GatewayAgentConfig, LoadedThread } from './gateway-agent.js';
 export { GatewayError } from './gateway-error.js';

@@ -1,0 +1,161 @@
+import {
+    ActionBarPrimitive, AssistantRuntimeProvider, ComposerPrimitive, ErrorPrimitive, MessagePrimitive, ThreadListItemPrimitive, ThreadListPrimitive,
+    ThreadPrimitive, useAssistantTool, useAui, useAuiState,
+} from '@assistant-ui/react';
+import { GatewayChats, useEarlierMessages, useGatewayRuntime } from 'agui-gateway-agent/assistant-ui';
+import React, { useState } from 'react';
+import { createRoot } from 'react-dom/client';
+
+// The gateway, and how many messages are loaded at once. The page's address may name others, which the tests do.
+const query = new URLSearchParams(location.search);
+const chats = new GatewayChats({
+    url: query.get('gateway') ?? 'http://127.0.0.1:8080/agui',
+    pageSize: Number(query.get('page') ?? 50),
+});
+
+// The tools of the page: one that it executes, and one that asks the user.
+function Tools() {
+    useAssistantTool({
+        toolName: 'change_background',
+        description: 'Changes the background colour of the page',
+        parameters: { type: 'object', properties: { color: { type: 'string' } }, required: ['color'] },
+        execute: async ({ color }) => {
+            document.body.style.background = color;
+            return { status: 'ok' };
+        },
+        render: ({ args }) => <p className="call">Background: {args.color}</p>,
+    });
+    useAssistantTool({
+        toolName: 'ask_user',
+        type: 'human',
+        description: 'Asks the user to confirm something',
+        parameters: { type: 'object', properties: { question: { type: 'string' } }, required: ['question'] },
+        render: ({ args, result, addResult }) => (
+            <div className="call">
+                {args.question} {result === undefined
+                    ? <><button onClick={() => addResult({ confirmed: true })}>Yes</button> <button onClick={() => addResult({ confirmed: false })}>No</button></>
+                    : <b>{result.confirmed ? 'Yes' : 'No'}</b>}
+            </div>
+        ),
+    });
+    return null;
+}
+
+// A call of one of the server's tools. If the tool needs an approval, it waits here for the user.
+function ServerCall({ toolName, args, result, approval, respondToApproval }) {
+    const isWaiting = approval && approval.approved === undefined && result === undefined;
+    return (
+        <div className="call">
+            {toolName} {JSON.stringify(args)} {result !== undefined && <span>→ {JSON.stringify(result)}</span>}
+            {isWaiting && <button onClick={() => respondToApproval({ approved: true })}>Allow</button>}
+            {isWaiting && <button onClick={() => respondToApproval({ approved: false })}>Deny</button>}
+        </div>
+    );
+}
+
+function Attachment({ attachment }) {
+    const image = attachment.content?.find((part) => part.type === 'image')?.image;
+    return image ? <img src={image} alt={attachment.name} /> : <span>📎 {attachment.name}</span>;
+}
+
+function Message() {
+    const role = useAuiState(({ message }) => message.role);
+    return (
+        <MessagePrimitive.Root className="message" data-role={role}>
+            <MessagePrimitive.Attachments>{(each) => <Attachment {...each} />}</MessagePrimitive.Attachments>
+            <MessagePrimitive.Parts components={{ tools: { Fallback: ServerCall } }} />
+            <MessagePrimitive.Error><ErrorPrimitive.Root className="error"><ErrorPrimitive.Message /></ErrorPrimitive.Root></MessagePrimitive.Error>
+            {role === 'assistant'
+                ? <ActionBarPrimitive.Root hideWhenRunning><ActionBarPrimitive.Reload>Again</ActionBarPrimitive.Reload></ActionBarPrimitive.Root>
+                : <ActionBarPrimitive.Root hideWhenRunning><ActionBarPrimitive.Edit>Edit</ActionBarPrimitive.Edit></ActionBarPrimitive.Root>}
+        </MessagePrimitive.Root>
+    );
+}
+
+function EditComposer() {
+    return (
+        <ComposerPrimitive.Root className="composer">
+            <ComposerPrimitive.Input aria-label="Edit the message" />
+            <ComposerPrimitive.Send>Save</ComposerPrimitive.Send>
+            <ComposerPrimitive.Cancel>Cancel</ComposerPrimitive.Cancel>
+        </ComposerPrimitive.Root>
+    );
+}
+
+function Earlier() {
+    const { hasEarlier, loadEarlier } = useEarlierMessages(chats);
+    return hasEarlier ? <button onClick={loadEarlier}>Earlier messages</button> : null;
+}
+
+function Thread() {
+    return (
+        <ThreadPrimitive.Root asChild>
+            <main>
+                <ThreadPrimitive.Viewport className="messages">
+                    <Earlier />
+                    <ThreadPrimitive.Messages components={{ Message, EditComposer }} />
+                </ThreadPrimitive.Viewport>
+                <ComposerPrimitive.Root className="composer">
+                    <ComposerPrimitive.Attachments>{(each) => <Attachment {...each} />}</ComposerPrimitive.Attachments>
+                    <ComposerPrimitive.AddAttachment>Attach</ComposerPrimitive.AddAttachment>
+                    <ComposerPrimitive.Input aria-label="Message" placeholder="Message" />
+                    <ThreadPrimitive.If running={false}><ComposerPrimitive.Send>Send</ComposerPrimitive.Send></ThreadPrimitive.If>
+                    <ThreadPrimitive.If running><ComposerPrimitive.Cancel>Stop</ComposerPrimitive.Cancel></ThreadPrimitive.If>
+                </ComposerPrimitive.Root>
+            </main>
+        </ThreadPrimitive.Root>
+    );
+}
+
+function ListItem() {
+    const aui = useAui();
+    const title = useAuiState(({ threadListItem }) => threadListItem.title);
+    const rename = () => {
+        const name = prompt('Title', title);
+        if (name) void aui.threadListItem().rename(name);
+    };
+    return (
+        <ThreadListItemPrimitive.Root data-testid="thread">
+            <ThreadListItemPrimitive.Trigger><ThreadListItemPrimitive.Title fallback="New chat" /></ThreadListItemPrimitive.Trigger>
+            <button onClick={rename} aria-label={`Rename ${title}`}>✎</button>
+            <ThreadListItemPrimitive.Archive aria-label={`Archive ${title}`}>↓</ThreadListItemPrimitive.Archive>
+            <ThreadListItemPrimitive.Unarchive aria-label={`Unarchive ${title}`}>↑</ThreadListItemPrimitive.Unarchive>
+            <ThreadListItemPrimitive.Delete aria-label={`Delete ${title}`}>×</ThreadListItemPrimitive.Delete>
+        </ThreadListItemPrimitive.Root>
+    );
+}
+
+function Threads() {
+    return (
+        <nav>
+            <ThreadListPrimitive.New>New chat</ThreadListPrimitive.New>
+            <ThreadListPrimitive.Items components={{ ThreadListItem: ListItem }} />
+            <details>
+                <summary>Archived</summary>
+                <ThreadListPrimitive.Items archived components={{ ThreadListItem: ListItem }} />
+            </details>
+        </nav>
+    );
+}
+
+function App() {
+    // The thread that is shown is a part of the page's address, so that a reload finds it.
+    const [threadId, setThreadId] = useState(query.get('thread') ?? undefined);
+    const runtime = useGatewayRuntime(chats, {
+        threadId,
+        onThreadIdChange(id) {
+            if (id) query.set('thread', id);
+            else query.delete('thread');
+            history.replaceState(null, '', `?${query}`);
+            setThreadId(id);
+        },
+    });
+    return (
+        <AssistantRuntimeProvider runtime={runtime}>
+            <Tools />
+            <div className="page"><Threads /><Thread /></div>
+        </AssistantRuntimeProvider>
+    );
+}
+
+createRoot(document.getElementById('root')).render(<App />);

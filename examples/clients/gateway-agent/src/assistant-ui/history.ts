@@ -1,0 +1,139 @@
+import { ExportedMessageRepository } from '@assistant-ui/react';
+import type { ThreadHistoryAdapter, ThreadMessageLike } from '@assistant-ui/react';
+import { fromAgUiMessages } from '@assistant-ui/react-ag-ui';
+import type { GatewayAgent, LoadedThread } from '../gateway-agent.js';
+
+type AgUiMessages = Parameters<typeof fromAgUiMessages>[0];
+type Loaded = Awaited<ReturnType<ThreadHistoryAdapter['load']>>;
+type Item = ExportedMessageRepository['messages'][number];
+/** What is needed of the runtime's thread. */
+export interface ThreadControl {
+    export(): ExportedMessageRepository;
+    import(messages: ExportedMessageRepository): void;
+    resumeRun(config: { parentId: string | null }): void;
+}
+type AgUiMessage = LoadedThread['messages'][number];
+type Page = { messages: AgUiMessage[]; hasEarlier: boolean };
+
+/**
+ * The conversation that the gateway keeps, for the thread of one agent. load() brings its last page, and the pages
+ * before it come with loadEarlier(). completeLoad() does what must wait until the runtime has taken the messages,
+ * because it executes no call that comes with them:
+ *
+ * - if a run is active, it is shown from its first event on: the runtime's own request for a run becomes one for that
+ *   run's events (GatewayAgent.followNext), so that nothing runs twice;
+ * - calls that wait for the page get their arguments, which load() leaves out, and are executed.
+ */
+export class GatewayHistory implements ThreadHistoryAdapter {
+    private earlier = false;
+    private first: string | undefined; // The id of the first message that was loaded.
+    private completing: ((thread: ThreadControl) => void) | undefined;
+    private readonly listeners = new Set<() => void>();
+
+    /** `pageSize`: the least number of messages of a page, which holds whole turns. */
+    constructor(private readonly agent: GatewayAgent, private readonly threadId: string, private readonly pageSize: number) {}
+
+    /** Whether there are messages before those that were loaded. */
+    get hasEarlier(): boolean {
+        return this.earlier;
+    }
+
+    subscribe(listener: () => void): () => void {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+    }
+
+    async load(): Promise<Loaded> {
+        const { activeRunId, createdAt } = await this.read<{ activeRunId?: string; createdAt: number }>('');
+        if (createdAt === 0) return { messages: [] }; // The thread does not exist yet.
+        const followed = activeRunId === undefined ? undefined : await this.agent.loadThread(this.threadId);
+        // The run may have ended meanwhile.
+        if (followed?.activeRunId === undefined) return this.loadLastPage();
+        const page = lastTurns(followed.messages, this.pageSize);
+        await this.took(page);
+        const repository = repositoryOf(page.messages);
+        this.agent.followNext(this.threadId, followed.activeRunId, page.messages);
+        this.completing = (thread) => thread.resumeRun({ parentId: repository.messages.at(-1)?.message.id ?? null });
+        return { ...repository, ...stateOf(followed.state) };
+    }
+
+    /** Call this when the runtime does not load any more; more often does no harm. */
+    completeLoad(thread: ThreadControl): void {
+        const complete = this.completing;
+        this.completing = undefined;
+        complete?.(thread);
+    }
+
+    /** Puts the page before the loaded messages in front of them. */
+    async loadEarlier(thread: ThreadControl): Promise<void> {
+        if (!this.earlier || this.first === undefined) return;
+        const page = await this.before(this.first, this.pageSize);
+        const shown = thread.export();
+        const earlier = repositoryOf(page.messages).messages;
+        const last = earlier.at(-1)?.message.id ?? null;
+        const later = shown.messages.map((item) => (item.parentId === null ? { ...item, parentId: last } : item));
+        thread.import({ headId: shown.headId, messages: [...earlier, ...later] });
+        await this.took(page);
+    }
+
+    async append(): Promise<void> {} // The gateway keeps the conversation by itself.
+
+    private async loadLastPage(): Promise<Loaded> {
+        const [page, { state }] = await Promise.all([
+            this.read<Page>(`/messages?limit=${this.pageSize}`),
+            this.read<{ state?: unknown }>('/state'),
+        ]);
+        await this.took(page);
+        const repository = repositoryOf(page.messages);
+        const waiting = withoutOpenArguments(repository);
+        if (waiting) this.completing = (thread) => thread.import(repository);
+        return { ...(waiting ?? repository), ...stateOf(state) };
+    }
+
+    private async took({ messages, hasEarlier }: Page): Promise<void> {
+        this.first = messages[0]?.id ?? this.first;
+        this.earlier = hasEarlier;
+        for (const each of this.listeners) each();
+        const turn = hasEarlier && this.first !== undefined ? await this.before(this.first, 1) : undefined;
+        const last = turn?.messages.filter(({ role }) => role === 'assistant' || role === 'user').at(-1);
+        this.agent.beginAfter(this.threadId, last);
+    }
+
+    private before(messageId: string, least: number): Promise<Page> {
+        return this.read(`/messages?limit=${least}&before=${encodeURIComponent(messageId)}`);
+    }
+
+    private async read<T>(path: string): Promise<T> {
+        return (await this.agent.request(`/threads/${encodeURIComponent(this.threadId)}${path}`)).json() as Promise<T>;
+    }
+}
+
+function stateOf(state: unknown): Pick<Loaded, 'state'> {
+    return state === undefined || state === null ? {} : { state: state as Loaded['state'] };
+}
+
+function repositoryOf(messages: readonly { id: string }[]): ExportedMessageRepository {
+    return ExportedMessageRepository.fromArray(fromAgUiMessages(messages as AgUiMessages) as readonly ThreadMessageLike[]);
+}
+
+/** The same messages, without the arguments of calls that wait for the page; undefined if no call waits. */
+function withoutOpenArguments(repository: ExportedMessageRepository): ExportedMessageRepository | undefined {
+    const last = repository.messages.at(-1);
+    if (last?.message.role !== 'assistant') return undefined;
+    let isWaiting = false;
+    const content = last.message.content.map((part) => {
+        if (part.type !== 'tool-call' || part.result !== undefined || part.approval !== undefined) return part;
+        isWaiting = true;
+        return { ...part, args: {}, argsText: '' };
+    });
+    if (!isWaiting) return undefined;
+    const item = { ...last, message: { ...last.message, content } } as Item;
+    return { ...repository, messages: [...repository.messages.slice(0, -1), item] };
+}
+
+/** The last turns with at least `least` messages altogether, as the gateway's own pages. */
+export function lastTurns<T extends { role: string }>(messages: readonly T[], least: number): { messages: T[]; hasEarlier: boolean } {
+    let first = Math.max(messages.length - least, 0);
+    while (first > 0 && messages[first]?.role !== 'user') first -= 1;
+    return { messages: messages.slice(first), hasEarlier: first > 0 };
+}
