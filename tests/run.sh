@@ -209,6 +209,20 @@ client_app() {
     export "$variable=$page"
 }
 
+# bundled_app VARIABLE FOLDER FILE PACKAGES OPTION...: bundles the app of examples/clients with packages that another part
+# has installed; the variable says where it is.
+bundled_app() {
+    local variable=$1 source=$project/examples/clients/$2 page=$work/app-$2 file=$3 packages=$4
+    shift 4
+    rm -rf "$page"
+    step "the app ${source##*/}" env -C "$source" NODE_PATH="$packages" node "$e2e/browser/node_modules/esbuild/bin/esbuild" \
+        "$file" --bundle --format=esm --splitting --minify --jsx=automatic --loader:.woff2=file --loader:.woff=file \
+        --loader:.ttf=file '--define:process.env.NODE_ENV="production"' --log-level=warning --outdir="$page" "$@" || return 1
+    touch "$page/main.css"
+    sed 's#main\.jsx#main.js#; s#</title>#</title><link rel="stylesheet" href="main.css">#' "$source/index.html" >"$page/index.html" &&
+        export "$variable=$page"
+}
+
 # is_at_least WANTED VERSION
 is_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
@@ -437,8 +451,11 @@ other_clients_part() {
     node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
     client_app AGUI_ASSISTANT_UI_APP assistant-ui &&
         node_tests release "The apps of examples/clients in Chromium" assistant_ui_app.test.mjs
-    browser_page AGUI_COPILOTKIT_PAGE browser && browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
+    browser_page AGUI_COPILOTKIT_PAGE browser &&
+        bundled_app AGUI_HTTP_AGENT_APP http-agent main.js "$e2e/node_modules" --alias:@ag-ui/client=ag-ui-client-1 &&
+        bundled_app AGUI_COPILOTKIT_APP copilotkit main.jsx "$e2e/browser/node_modules" &&
+        browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
+        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }
 
 sanitizer_parts() {

@@ -110,6 +110,7 @@ function Thread() {
 function ListItem() {
     const aui = useAui();
     const title = useAuiState(({ threadListItem }) => threadListItem.title);
+    const isArchived = useAuiState(({ threadListItem }) => threadListItem.status === 'archived');
     const rename = () => {
         const name = prompt('Title', title);
         if (name) void aui.threadListItem().rename(name);
@@ -118,8 +119,9 @@ function ListItem() {
         <ThreadListItemPrimitive.Root data-testid="thread">
             <ThreadListItemPrimitive.Trigger><ThreadListItemPrimitive.Title fallback="New chat" /></ThreadListItemPrimitive.Trigger>
             <button onClick={rename} aria-label={`Rename ${title}`}>✎</button>
-            <ThreadListItemPrimitive.Archive aria-label={`Archive ${title}`}>↓</ThreadListItemPrimitive.Archive>
-            <ThreadListItemPrimitive.Unarchive aria-label={`Unarchive ${title}`}>↑</ThreadListItemPrimitive.Unarchive>
+            {isArchived
+                ? <ThreadListItemPrimitive.Unarchive aria-label={`Unarchive ${title}`}>↑</ThreadListItemPrimitive.Unarchive>
+                : <ThreadListItemPrimitive.Archive aria-label={`Archive ${title}`}>↓</ThreadListItemPrimitive.Archive>}
             <ThreadListItemPrimitive.Delete aria-label={`Delete ${title}`}>×</ThreadListItemPrimitive.Delete>
         </ThreadListItemPrimitive.Root>
     );

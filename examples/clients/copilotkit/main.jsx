@@ -1,0 +1,89 @@
+import { CopilotChat, CopilotKitProvider, useFrontendTool, useHumanInTheLoop, useInterrupt, useThreads } from '@copilotkit/react-core/v2';
+import '@copilotkit/react-core/v2/styles.css';
+import React, { useState } from 'react';
+import { createRoot } from 'react-dom/client';
+import { z } from 'zod';
+
+// The gateway, with server.copilotkit_path = "/copilotkit" (--demo sets it).
+const query = new URLSearchParams(location.search);
+const runtimeUrl = query.get('runtime') ?? 'http://127.0.0.1:8080/copilotkit';
+
+// The tools of the page: one that it executes, and one that asks the user.
+function Tools() {
+    useFrontendTool({
+        name: 'change_background',
+        description: 'Changes the background colour of the page',
+        parameters: z.object({ color: z.string() }),
+        handler: async ({ color }) => {
+            document.querySelector('nav').style.background = color;
+            return { status: 'ok' };
+        },
+    });
+    useHumanInTheLoop({
+        name: 'ask_user',
+        description: 'Asks the user to confirm something',
+        parameters: z.object({ question: z.string() }),
+        render: ({ args, status, result, respond }) => (
+            <div className="card">
+                {args.question} {status === 'executing'
+                    ? <><button onClick={() => respond({ confirmed: true })}>Yes</button> <button onClick={() => respond({ confirmed: false })}>No</button></>
+                    : String(result ?? '')}
+            </div>
+        ),
+    });
+    return null;
+}
+
+// A call of one of the server's tools that needs an approval.
+function Approvals() {
+    useInterrupt({
+        render: ({ interrupts, resolve }) => interrupts.map(({ id, message, metadata }) => (
+            <div key={id} className="card">
+                {message} {JSON.stringify(metadata?.input)}
+                <button onClick={() => resolve({ approved: true }, id)}>Allow</button>
+                <button onClick={() => resolve({ approved: false }, id)}>Deny</button>
+            </div>
+        )),
+    });
+    return null;
+}
+
+function Threads({ shown, onShow }) {
+    const { threads, renameThread, archiveThread, deleteThread } = useThreads({ agentId: 'default' });
+    const rename = (id, name) => {
+        const title = prompt('Title', name);
+        if (title) void renameThread(id, title);
+    };
+    return (
+        <nav>
+            <button onClick={() => onShow(crypto.randomUUID())}>New chat</button>
+            {threads.map(({ id, name }) => (
+                <div key={id} data-testid="thread">
+                    <button aria-current={id === shown} onClick={() => onShow(id)}>{name || 'New chat'}</button>
+                    <button aria-label={`Rename ${name}`} onClick={() => rename(id, name)}>✎</button>
+                    <button aria-label={`Archive ${name}`} onClick={() => archiveThread(id)}>↓</button>
+                    <button aria-label={`Delete ${name}`} onClick={() => deleteThread(id)}>×</button>
+                </div>
+            ))}
+        </nav>
+    );
+}
+
+function App() {
+    // The thread that is shown is a part of the page's address, so that a reload finds it.
+    const [threadId, setThreadId] = useState(query.get('thread') ?? crypto.randomUUID());
+    query.set('thread', threadId);
+    history.replaceState(null, '', `?${query}`);
+    return (
+        <CopilotKitProvider runtimeUrl={runtimeUrl}>
+            <Tools />
+            <Approvals />
+            <div className="page">
+                <Threads shown={threadId} onShow={setThreadId} />
+                <main><CopilotChat key={threadId} agentId="default" threadId={threadId} /></main>
+            </div>
+        </CopilotKitProvider>
+    );
+}
+
+createRoot(document.getElementById('root')).render(<App />);

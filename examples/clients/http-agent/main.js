@@ -1,0 +1,32 @@
+import { HttpAgent } from '@ag-ui/client';
+
+const url = new URLSearchParams(location.search).get('gateway') ?? 'http://127.0.0.1:8080/agui';
+const threadId = sessionStorage.thread ??= crypto.randomUUID();   // A reload of the tab keeps the thread.
+const agent = new HttpAgent({ url, threadId });
+
+function show(messages) {
+    const lines = messages.filter(({ role, content }) => ['user', 'assistant'].includes(role) && content).map(({ role, content }) => {
+        const line = document.createElement('p');
+        line.textContent = `${role === 'user' ? 'You' : 'Model'}: ${content}`;
+        return line;
+    });
+    document.querySelector('#messages').replaceChildren(...lines);
+}
+agent.subscribe({ onMessagesChanged: ({ messages }) => show(messages) });
+
+// The gateway keeps the conversation: a page that was loaded again asks for it.
+async function load() {
+    const response = await fetch(`${url}/threads/${threadId}/messages`);
+    agent.setMessages((await response.json()).messages);
+    show(agent.messages);
+}
+void load();
+
+document.querySelector('#form').addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const input = document.querySelector('#text');
+    agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: input.value });
+    input.value = '';
+    show(agent.messages);
+    await agent.runAgent().catch((error) => alert(error.message));
+});
