@@ -50,6 +50,7 @@ allow runner chat loop hooks tools base
 allow translator agui
 allow translator input agui schema
 allow translator chat_stream input agui
+allow translator ui_message agui
 allow translator schema
 allow translator protobuf agui schema
 allow translator verifier schema

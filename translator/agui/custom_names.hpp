@@ -17,6 +17,9 @@ inline constexpr std::string_view custom_chat_segment = "agui-gateway.chat.segme
 /// the Interrupt object as a JSON text.
 inline constexpr std::string_view custom_on_interrupt = "on_interrupt";
 
+/// TanStack AI's name: its clients execute a call of the page only after this event.
+inline constexpr std::string_view custom_tool_input = "tool-input-available";
+
 /// Returns true if `name` is `ours`, with or without the prefix.
 [[nodiscard]] constexpr bool is_custom(std::string_view name, std::string_view ours) noexcept {
     return name == ours || name == ours.substr(custom_prefix.size());

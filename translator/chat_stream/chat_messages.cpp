@@ -8,7 +8,7 @@
 #include "translator/agui/delta_text.hpp"
 #include "translator/agui/event_reader.hpp"
 #include "translator/agui/event_writer.hpp"
-#include "translator/chat_stream/snapshot_text.hpp"
+#include "translator/agui/snapshot_text.hpp"
 
 #include <algorithm>
 #include <cstdint>

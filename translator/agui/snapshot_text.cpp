@@ -1,4 +1,4 @@
-#include "translator/chat_stream/snapshot_text.hpp"
+#include "translator/agui/snapshot_text.hpp"
 
 #include "session/base/parse_json.hpp"
 
