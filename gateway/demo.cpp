@@ -209,6 +209,7 @@ std::string demo_config(const std::string& folder) {
     return "[server]\n"
            "copilotkit_path = \"/copilotkit\"\n"
            "console = true\n"
+           "ai_path = \"/ai\"\n"
            "[session]\n"
            "store = \"sqlite:" +
            folder +

@@ -1,5 +1,6 @@
 #include "gateway/server_impl.hpp"
 
+#include "gateway/ai/ai_routes.hpp"
 #include "gateway/capabilities.hpp"
 #include "gateway/console/console_routes.hpp"
 #include "gateway/copilotkit/copilotkit_reply.hpp"
@@ -34,17 +35,20 @@ namespace {
 /// read.
 constexpr std::size_t max_cancel_bytes = 16U << 10U;
 
-own_thread_routes own_routes(const std::vector<route>& threads) {
-    const auto handler = [&threads](std::string_view method, std::string_view pattern) {
-        return std::ranges::find_if(
-                   threads, [&](const route& each
-                            ) { return each.method == method && each.pattern == pattern; }
-        )->handler;
+http_handler
+handler_of(const std::vector<route>& threads, std::string_view method, std::string_view pattern) {
+    const auto is_wanted = [&](const route& each) {
+        return each.method == method && each.pattern == pattern;
     };
+    return std::ranges::find_if(threads, is_wanted)->handler;
+}
+
+own_thread_routes own_routes(const std::vector<route>& threads) {
     return {
-        handler("PATCH", "/agui/threads/{threadId}"), handler("DELETE", "/agui/threads/{threadId}"),
-        handler("GET", "/agui/threads/{threadId}/messages"),
-        handler("GET", "/agui/threads/{threadId}/state")
+        handler_of(threads, "PATCH", "/agui/threads/{threadId}"),
+        handler_of(threads, "DELETE", "/agui/threads/{threadId}"),
+        handler_of(threads, "GET", "/agui/threads/{threadId}/messages"),
+        handler_of(threads, "GET", "/agui/threads/{threadId}/state")
     };
 }
 
@@ -158,6 +162,19 @@ std::vector<route> server::impl::make_routes() {
             copilotkit_agents(settings.agents, capabilities)
         };
         for (route& one : make_copilotkit_routes(base, std::move(parts))) {
+            table.push_back(std::move(one));
+        }
+    }
+    if (const std::string& base = settings.server.ai_path; !base.empty()) {
+        ai_parts parts{
+            {runs, parser, passed_headers(settings.tools)},
+            *store,
+            heavy,
+            ids,
+            depth,
+            handler_of(threads, "GET", "/agui/threads/{threadId}/messages")
+        };
+        for (route& one : make_ai_routes(base, std::move(parts))) {
             table.push_back(std::move(one));
         }
     }

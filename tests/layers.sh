@@ -65,6 +65,7 @@ allow gateway runs queue admission replay run log base
 allow gateway routes http runs run log admission base
 allow gateway copilotkit routes http runs base
 allow gateway console http
+allow gateway ai routes http runs log base
 allow gateway peers http runs run log base
 allow gateway config http run base
 

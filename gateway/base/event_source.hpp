@@ -27,6 +27,10 @@ public:
 
     [[nodiscard]] virtual std::string_view content_type() const noexcept = 0;
 
+    /// A header of the reply besides those of every stream, as `name: value`. Empty if there is
+    /// none.
+    [[nodiscard]] virtual std::string_view header() const noexcept { return {}; }
+
     /// Called once, before the first read(). From here until the source is destroyed, its owner
     /// counts as a reader. wait() will complete on `executor`.
     virtual void open(boost::asio::any_io_executor executor) = 0;

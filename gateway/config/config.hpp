@@ -52,6 +52,7 @@ struct server_config {
     std::string peer_ca_file;    ///< More trusted certificates (PEM); may be empty.
     std::string copilotkit_path; ///< Path of CopilotKit's routes below base_path; empty for none.
     bool console = false;        ///< Serve the console at /console.
+    std::string ai_path;         ///< Path of the AI SDK's routes below base_path; empty for none.
     std::string static_dir;
     bool spa = false; ///< See static_settings::spa.
     /// The Content-Security-Policy of the files of static_dir: the default if nullopt, none if
@@ -266,9 +267,9 @@ struct agent_config {
     /// nullopt (`auto`): `append` if one of the models binds_tools(), else `exact`.
     std::optional<gateway::tool_list> tool_list;
     gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;
-    bool legacy_interrupts = false; ///< CUSTOM on_interrupt and forwardedProps.command.resume.
-    bool prefix_check = true;       ///< `prefix_check = "log"`
-    bool titles = true;             ///< `title = "first_message"`
+    bool legacy_interrupts = false;  ///< CUSTOM on_interrupt and forwardedProps.command.resume.
+    bool prefix_check = true;        ///< `prefix_check = "log"`
+    bool titles = true;              ///< `title = "first_message"`
 };
 
 /// The model's parameters with those of the agent, including its reply_schema.

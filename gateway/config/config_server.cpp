@@ -83,6 +83,18 @@ bool is_own_path(std::string_view path) {
     return std::ranges::find(own, first) != own.end();
 }
 
+/// Reads the path of routes for the clients of another server.
+void read_own_path(
+    config_table& table, std::string_view key, std::string_view example, std::string& path
+) {
+    if (table.value(key, path) && (!is_base_path(path) || is_own_path(path))) {
+        table.problem(
+            key, "must be empty or a path like \"" + std::string(example) +
+                     "\", without a final '/', and none of the gateway's own"
+        );
+    }
+}
+
 } // namespace
 
 void describe_server(config_table& table, server_config& server) {
@@ -97,13 +109,10 @@ void describe_server(config_table& table, server_config& server) {
     if (table.value("base_path", server.base_path) && !is_base_path(server.base_path)) {
         table.problem("base_path", "must be empty or a path like \"/chat\", without a final '/'");
     }
-    if (table.value("copilotkit_path", server.copilotkit_path) &&
-        (!is_base_path(server.copilotkit_path) || is_own_path(server.copilotkit_path))) {
-        table.problem(
-            "copilotkit_path",
-            "must be empty or a path like \"/copilotkit\", without a final '/', and none of the "
-            "gateway's own"
-        );
+    read_own_path(table, "copilotkit_path", "/copilotkit", server.copilotkit_path);
+    read_own_path(table, "ai_path", "/ai", server.ai_path);
+    if (!server.ai_path.empty() && server.ai_path == server.copilotkit_path) {
+        table.problem("ai_path", "must differ from copilotkit_path");
     }
     table.value("console", server.console);
     if (table.value("public_url", server.public_url) && !server.public_url.empty() &&

@@ -58,7 +58,7 @@ struct http_connection::event_stream {
     event_stream(stream_reply what, const asio::any_io_executor& executor, const reply_terms& terms)
         : source(std::move(what.source)),
           chunked(!terms.http_1_0),
-          head(write_stream_head(source->content_type(), terms)) {
+          head(write_stream_head(source->content_type(), source->header(), terms)) {
         source->open(executor);
     }
 
@@ -147,7 +147,8 @@ asio::awaitable<bool> http_connection::send_stream_head() {
     const stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
-    const std::string head = write_stream_head(what.source->content_type(), terms_);
+    const std::string head =
+        write_stream_head(what.source->content_type(), what.source->header(), terms_);
     gather buffers;
     buffers.add(asio::buffer(head));
     const bool written = co_await write_rest(buffers);

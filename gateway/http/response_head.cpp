@@ -67,11 +67,16 @@ std::string write_reply_head(const http_reply& reply, const reply_terms& terms) 
     return head;
 }
 
-std::string write_stream_head(std::string_view content_type, const reply_terms& terms) {
+std::string write_stream_head(
+    std::string_view content_type, std::string_view header, const reply_terms& terms
+) {
     std::string head = begin_head(200, terms);
     add(head, "Content-Type", content_type);
     add(head, "Cache-Control", "no-cache, no-store, no-transform");
     add(head, "X-Accel-Buffering", "no");
+    if (!header.empty()) {
+        head.append(header).append("\r\n");
+    }
     if (!terms.http_1_0) {
         add(head, "Transfer-Encoding", "chunked");
     }

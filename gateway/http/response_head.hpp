@@ -21,8 +21,9 @@ struct reply_terms {
 [[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
 
 /// The same for a stream of that type, which is chunked or, with HTTP/1.0, ends when the connection
-/// closes. Has headers that keep caches, proxies and compressors from holding events back.
+/// closes. Has headers that keep caches, proxies and compressors from holding events back, and
+/// `header` (event_source::header).
 [[nodiscard]] std::string
-write_stream_head(std::string_view content_type, const reply_terms& terms);
+write_stream_head(std::string_view content_type, std::string_view header, const reply_terms& terms);
 
 } // namespace agui::gateway

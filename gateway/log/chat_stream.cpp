@@ -1,7 +1,6 @@
 #include "gateway/log/chat_stream.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace agui::gateway {
@@ -21,25 +20,10 @@ constexpr std::size_t counted_bytes = 4096;
 // memory before short ones.
 constexpr std::size_t small_stream_bytes = 64U << 10U;
 
-/// Header before each event's JSON in a record.
-struct record_head {
-    std::uint64_t sequence = 0;
-    std::uint64_t size = 0;
-};
-
 } // namespace
 
-void chat_stream::records::begin_event(std::uint64_t sequence, std::string& out) const {
-    const record_head head{sequence, 0};
-    out.append(reinterpret_cast<const char*>(&head), sizeof(head));
-}
-
-void chat_stream::records::end_event(std::size_t json_at, std::string& out) const {
-    const std::uint64_t size = out.size() - json_at;
-    std::memcpy(out.data() + json_at - sizeof(size), &size, sizeof(size));
-}
-
-run_stream_request chat_stream::events_of(const chat_stream_request& what, const records& form) {
+run_stream_request
+chat_stream::events_of(const chat_stream_request& what, const event_records& form) {
     run_stream_request events;
     events.log = what.log;
     events.projection = translator::projection::v1_1;
@@ -123,14 +107,11 @@ void chat_stream::take_events(std::size_t max_bytes, batch& out) {
     out.cut_off = read_.cut_off;
     std::string_view rest = read_.bytes;
     while (!rest.empty()) {
-        record_head head;
-        std::memcpy(&head, rest.data(), sizeof(head));
-        rest.remove_prefix(sizeof(head));
-        messages_.take(rest.substr(0, head.size));
-        rest.remove_prefix(head.size);
-        numbered_ = head.sequence != 0;
+        const event_records::record next = event_records::take_first(rest);
+        messages_.take(next.event);
+        numbered_ = next.sequence != 0;
         if (numbered_) {
-            sequence_ = head.sequence;
+            sequence_ = next.sequence;
         }
         const bool known = numbered_ && sequence_ <= after_;
         if (messages_.changed() && known) {

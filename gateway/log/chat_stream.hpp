@@ -2,8 +2,8 @@
 
 #include "gateway/base/event_source.hpp"
 #include "gateway/log/event_log.hpp"
+#include "gateway/log/event_records.hpp"
 #include "gateway/log/run_stream.hpp"
-#include "gateway/log/stream_form.hpp"
 #include "session/base/memory_budget.hpp"
 #include "translator/chat_stream/chat_messages.hpp"
 
@@ -46,23 +46,8 @@ public:
     [[nodiscard]] std::string_view cut_off_note() const noexcept override;
 
 private:
-    /// Events one after the other in memory, so that they are read outside the log's mutex.
-    class records final : public stream_form {
-    public:
-        explicit records(std::size_t bytes_around) : bytes_around_(bytes_around) {}
-        [[nodiscard]] std::string_view content_type() const noexcept override { return {}; }
-        void begin_event(std::uint64_t sequence, std::string& out) const override;
-        void end_event(std::size_t json_at, std::string& out) const override;
-        [[nodiscard]] std::size_t bytes_around() const noexcept override { return bytes_around_; }
-        [[nodiscard]] std::string_view heartbeat() const noexcept override { return {}; }
-        [[nodiscard]] std::string_view cut_off_note() const noexcept override { return {}; }
-
-    private:
-        std::size_t bytes_around_; ///< Bytes that a frame adds to its event.
-    };
-
     [[nodiscard]] static run_stream_request
-    events_of(const chat_stream_request& what, const records& form);
+    events_of(const chat_stream_request& what, const event_records& form);
     void read_pieces(std::size_t max_bytes, batch& out);
     void read_whole(std::size_t max_bytes, batch& out);
     void take_events(std::size_t max_bytes, batch& out);
@@ -73,7 +58,7 @@ private:
     const std::uint64_t after_;
     translator::chat_messages messages_;
     const std::size_t frame_bytes_around_; ///< Bytes that a frame adds to its event's text.
-    const records form_;
+    const event_records form_;
     run_stream events_;
     batch read_;                 ///< Output of `events_`, as records.
     std::uint64_t sequence_ = 0; ///< Number of the last numbered event.

@@ -17,13 +17,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-struct run_route {
-    run_service& runs;
-    input_parser& parser;
-    std::vector<std::string> passed_headers;
-    bool is_for_suggestions;
-};
-
 asio::awaitable<result<read_request>> read_run(
     const run_route& route, http_request& request, translator::projection& projection,
     std::string body
@@ -57,9 +50,7 @@ asio::awaitable<handler_reply>
 start_run(std::shared_ptr<const run_route> route, http_request& request) {
     run_stream_request stream;
     stream.form = &accepted_form(request);
-    auto begun = co_await begin_anywhere(route->runs, request, [&](std::string body) {
-        return read_run(*route, request, stream.projection, std::move(body));
-    });
+    auto begun = co_await begin_agui_run(*route, request, stream.projection);
     if (const auto* refused = std::get_if<failure>(&begun)) {
         co_return to_reply(*refused);
     }
@@ -79,6 +70,13 @@ http_handler make_route(run_route route) {
 }
 
 } // namespace
+
+asio::awaitable<std::variant<begun_anywhere, failure, http_reply>>
+begin_agui_run(const run_route& route, http_request& request, translator::projection& projection) {
+    co_return co_await begin_anywhere(route.runs, request, [&](std::string body) {
+        return read_run(route, request, projection, std::move(body));
+    });
+}
 
 http_handler
 make_agui_route(run_service& runs, input_parser& parser, std::vector<std::string> passed_headers) {

@@ -1,11 +1,15 @@
 #pragma once
 
 #include "gateway/http/http_message.hpp"
+#include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/input_parser.hpp"
 #include "gateway/runs/run_service.hpp"
-#include "translator/input/run_input.hpp"
+#include "translator/agui/protocol_version.hpp"
+
+#include <boost/asio/awaitable.hpp>
 
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace agui::gateway {
@@ -26,5 +30,18 @@ namespace agui::gateway {
 [[nodiscard]] http_handler make_suggestions_route(
     run_service& runs, input_parser& parser, std::vector<std::string> passed_headers = {}
 );
+
+/// What these routes use. The references must outlive all requests.
+struct run_route {
+    run_service& runs;
+    input_parser& parser;
+    std::vector<std::string> passed_headers;
+    bool is_for_suggestions = false;
+};
+
+/// Begins the run that a request for one of these routes asks for, or finds it, as begin_anywhere()
+/// does. `projection` becomes that of the request. The arguments must outlive the await.
+[[nodiscard]] boost::asio::awaitable<std::variant<begun_anywhere, failure, http_reply>>
+begin_agui_run(const run_route& route, http_request& request, translator::projection& projection);
 
 } // namespace agui::gateway

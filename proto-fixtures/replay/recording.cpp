@@ -1,5 +1,6 @@
 #include "proto-fixtures/replay/recording.hpp"
 
+#include "gateway/log/ai_stream.hpp"
 #include "gateway/log/run_stream.hpp"
 #include "translator/agui/protocol_version.hpp"
 
@@ -23,7 +24,21 @@ constexpr translator::projection projections[] = {
     translator::projection::v1_1, translator::projection::v1_0, translator::projection::undeclared
 };
 
-/// All bytes of a log that has ended.
+/// All bytes of a reader of a log that has ended.
+asio::awaitable<std::string> bytes_of(std::unique_ptr<gateway::event_source> stream) {
+    stream->open(co_await asio::this_coro::executor);
+    std::string out;
+    gateway::event_source::batch batch;
+    while (!batch.ended) {
+        stream->read(std::size_t{64} << 10U, batch);
+        out += batch.bytes;
+        if (!batch.ended && batch.bytes.empty()) {
+            co_await stream->wait();
+        }
+    }
+    co_return out;
+}
+
 asio::awaitable<std::string> bytes_of(
     std::shared_ptr<gateway::event_log> log, translator::projection projection,
     const gateway::stream_form& form
@@ -32,18 +47,14 @@ asio::awaitable<std::string> bytes_of(
     what.log = std::move(log);
     what.projection = projection;
     what.form = &form;
-    gateway::run_stream stream(std::move(what));
-    stream.open(co_await asio::this_coro::executor);
-    std::string out;
-    gateway::event_source::batch batch;
-    while (!batch.ended) {
-        stream.read(std::size_t{64} << 10U, batch);
-        out += batch.bytes;
-        if (!batch.ended && batch.bytes.empty()) {
-            co_await stream.wait();
-        }
-    }
-    co_return out;
+    co_return co_await bytes_of(std::make_unique<gateway::run_stream>(std::move(what)));
+}
+
+asio::awaitable<std::string> ai_bytes_of(std::shared_ptr<gateway::event_log> log) {
+    gateway::ai_stream_request what;
+    what.log = std::move(log);
+    what.start.message_id = "answer";
+    co_return co_await bytes_of(std::make_unique<gateway::ai_stream>(std::move(what)));
 }
 
 } // namespace
@@ -64,6 +75,7 @@ recording::add_run(const json::value& input, std::shared_ptr<gateway::event_log>
         write(name + ".sse", co_await bytes_of(log, projection, gateway::sse_form()));
         write(name + ".pb", co_await bytes_of(log, projection, gateway::protobuf_form()));
     }
+    write(number + ".ai.sse", co_await ai_bytes_of(log));
 }
 
 asio::awaitable<void> recording::add_history(gateway::run_service& service, std::string thread_id) {

@@ -16,7 +16,8 @@ namespace agui::replay {
 /// Files of the runs of one fixture, for checkers in other languages. Run N of the fixture, from 1,
 /// has `N.input.json` (the request; none for a chat), and for each projection (`1.1`, `1.0`,
 /// `undeclared`) `N.PROJECTION.sse` and `N.PROJECTION.pb` (its stream in both forms) and
-/// `N.PROJECTION.history.sse` (POST /agui/history after the step). Throws std::system_error if a
+/// `N.PROJECTION.history.sse` (POST /agui/history after the step), and `N.ai.sse` (its stream for
+/// the AI SDK). Throws std::system_error if a
 /// file cannot be written.
 class recording {
 public:

@@ -34,7 +34,8 @@ export function eventsOfText(stream) {
 }
 
 /// Plays all fixtures into `folder`. Returns the runs of each: fixture => [run]. A run has `input` (undefined for a
-/// chat), and by projection `stream` (text), `frames` (protobuf) and `history` (text; undefined if there is none).
+/// chat), and by projection `stream` (text), `frames` (protobuf) and `history` (text; undefined if there is none). `ai` is
+/// the stream for the AI SDK.
 export function recordFixtures(folder) {
     const replay = path.join(binFolder, 'agui-replay');
     const { status, stdout, stderr } = spawnSync(replay, ['check', '--record', folder, fixtureFolder], { encoding: 'utf8' });
@@ -53,6 +54,7 @@ export function recordFixtures(folder) {
             stream: text(each('sse')),
             frames: each('pb'),
             history: text(each('history.sse')),
+            ai: read(`${base}.ai.sse`).toString(),
         };
         const name = path.dirname(file);
         fixtures.set(name, [...(fixtures.get(name) ?? []), run].sort((a, b) => a.number - b.number));

@@ -73,6 +73,15 @@ TEST(Config, TheRoutesForCopilotKitHaveAPathOfTheirOwn) {
     }
 }
 
+TEST(Config, TheRoutesForTheAiSdkHaveAPathOfTheirOwn) {
+    EXPECT_EQ(load(minimal)->server.ai_path, "");
+    EXPECT_EQ(load(minimal, {"server.ai_path=/api/ai"})->server.ai_path, "/api/ai");
+    for (const std::string path : {"ai", "/ai/", "/agui", "/chat"}) {
+        EXPECT_FALSE(load(minimal, {"server.ai_path=" + path})) << path;
+    }
+    EXPECT_FALSE(load(minimal, {"server.ai_path=/x", "server.copilotkit_path=/x"}));
+}
+
 TEST(Config, WarnsIfThePagesOfCopilotKitFindNoAgent) {
     const std::string other =
         std::string(minimal) + "[[agents]]\nid = \"other\"\nmodels = [\"main\"]\n";
