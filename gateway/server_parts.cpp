@@ -70,6 +70,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.state = agent.state;
     entry.predictions = agent.predictions;
     entry.legacy_interrupts = agent.legacy_interrupts;
+    entry.tanstack = sends_tanstack(agent);
     bool binds_tools = false;
     for (const std::string& name : agent.models) {
         if (const auto& provider = providers.at(name)) { // Null where only settings are made.

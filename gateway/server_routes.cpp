@@ -18,6 +18,7 @@
 #include "gateway/routes/part_routes.hpp"
 #include "gateway/routes/state_route.hpp"
 #include "gateway/routes/steer_route.hpp"
+#include "gateway/routes/tanstack_route.hpp"
 #include "gateway/routes/thread_routes.hpp"
 #include "gateway/routes/welcome_route.hpp"
 #include "session/base/clock.hpp"
@@ -146,7 +147,14 @@ std::vector<route> server::impl::make_routes() {
     ));
     table.push_back(make_state_route(runs, parser));
     table.push_back(make_claim_route(*store, system_clock()));
-    std::vector<route> threads = make_thread_routes(
+    if (std::ranges::any_of(settings.agents, sends_tanstack)) {
+        const http_handler reloading =
+            make_tanstack_route(runs, *store, heavy, ids, make_events_route(runs, &memory));
+        for (const char* const pattern : {"/agui", "/agui/agents/{agentId}"}) {
+            table.push_back({.method = "GET", .pattern = pattern, .handler = reloading});
+        }
+    }
+    std::vector<route> of_threads = make_thread_routes(
         *store, links, system_clock(), depth, heavy, settings.session.history.approval_life
     );
     if (const std::string& base = settings.server.copilotkit_path; !base.empty()) {
@@ -158,7 +166,7 @@ std::vector<route> server::impl::make_routes() {
             run,
             make_suggestions_route(runs, parser, passed_headers(settings.tools)),
             make_following_route(runs, parser),
-            own_routes(threads),
+            own_routes(of_threads),
             copilotkit_agents(settings.agents, capabilities)
         };
         for (route& one : make_copilotkit_routes(base, std::move(parts))) {
@@ -172,13 +180,13 @@ std::vector<route> server::impl::make_routes() {
             heavy,
             ids,
             depth,
-            handler_of(threads, "GET", "/agui/threads/{threadId}/messages")
+            handler_of(of_threads, "GET", "/agui/threads/{threadId}/messages")
         };
         for (route& one : make_ai_routes(base, std::move(parts))) {
             table.push_back(std::move(one));
         }
     }
-    for (route& one : threads) {
+    for (route& one : of_threads) {
         one.large_reply = one.method == "GET" &&
                           (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||
                            one.pattern.ends_with("/state"));

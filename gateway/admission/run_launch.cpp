@@ -21,6 +21,7 @@ live_run::settings settings_of(
     options.max_waiting_messages = core.settings.max_waiting_messages;
     options.translation = core.translation_of(conversation, protocol);
     options.translation.legacy_interrupts = agent.legacy_interrupts;
+    options.translation.tanstack = agent.tanstack;
     options.observer = core.services.observer;
     options.max_thread_bytes = core.settings.max_thread_bytes;
     options.heavy = core.services.heavy;

@@ -268,9 +268,13 @@ struct agent_config {
     std::optional<gateway::tool_list> tool_list;
     gateway::instructions_refresh instructions_refresh = gateway::instructions_refresh::append;
     bool legacy_interrupts = false;  ///< CUSTOM on_interrupt and forwardedProps.command.resume.
+    std::vector<std::string> events; ///< `events`: more events, for the clients that it names.
     bool prefix_check = true;        ///< `prefix_check = "log"`
     bool titles = true;              ///< `title = "first_message"`
 };
+
+/// True if the agent's runs have the events for TanStack AI.
+[[nodiscard]] bool sends_tanstack(const agent_config& agent) noexcept;
 
 /// The model's parameters with those of the agent, including its reply_schema.
 [[nodiscard]] runner::model_parameters

@@ -161,6 +161,18 @@ void describe_reply_schema(config_table& table, agent_config& agent) {
     }
 }
 
+constexpr std::string_view events_for_tanstack = "tanstack";
+
+void describe_events(config_table& table, agent_config& agent) {
+    table.value("events", agent.events);
+    for (const std::string& name : agent.events) {
+        if (name != events_for_tanstack) {
+            table.problem("events", "may have only \"tanstack\"");
+            return;
+        }
+    }
+}
+
 } // namespace
 
 void describe_agent(config_table& table, agent_config& agent) {
@@ -201,6 +213,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     describe_place(table, "state", agent.state);
     describe_state_tool(table, agent);
     table.value("legacy_interrupts", agent.legacy_interrupts);
+    describe_events(table, agent);
     table.tables("predict_state", agent.predictions, describe_prediction);
     table.choice(
         "tool_list", agent.tool_list,
@@ -233,6 +246,10 @@ void describe_agent(config_table& table, agent_config& agent) {
     describe_limits(table, agent);
     table.number("max_history_messages", agent.window.max_messages, 0, 1'000'000);
     table.number("max_history_tokens", agent.window.max_tokens, 0, std::int64_t{1} << 53);
+}
+
+bool sends_tanstack(const agent_config& agent) noexcept {
+    return std::ranges::find(agent.events, events_for_tanstack) != agent.events.end();
 }
 
 } // namespace agui::gateway

@@ -41,6 +41,7 @@ struct agent_entry {
     /// Interrupts also for clients that know only `on_interrupt` (translator_settings), and
     /// forwarded_settings::legacy_resume answers them.
     bool legacy_interrupts = false;
+    bool tanstack = false;      ///< `events = ["tanstack"]` (translator_settings).
     bool titles = true;         ///< `title = "first_message"`: new threads get a title.
     bool checks_prefix = false; ///< `prefix_check = "log"`, with history on the server.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.

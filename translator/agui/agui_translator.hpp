@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ struct translator_settings {
     /// The end then has no outcome for undeclared peers, because a CopilotKit that waits for this
     /// event does not resume after an outcome that it does not know.
     bool legacy_interrupts = false;
+    /// A run that leaves calls to the caller sends each as CUSTOM `tool-input-available`
+    /// {"toolCallId","toolName","input"} before its end, for the clients of TanStack AI.
+    bool tanstack = false;
 };
 
 /// The contents of RUN_STARTED.
@@ -201,6 +205,7 @@ private:
     void send_custom(std::string_view name, std::string_view value);
     using text_member = std::pair<std::string_view, std::string_view>;
     void send_custom(std::string_view name, std::initializer_list<text_member> members);
+    void send_tool_inputs(const std::vector<std::string>& call_ids);
     void finish_asking(const runner::run_end& end, std::string_view usage);
     void finish_success(const runner::run_end& end, std::string_view usage);
     void finish_stopped(const runner::run_end& end, std::string_view usage);
@@ -215,6 +220,8 @@ private:
     unix_ms stamped_ = 0; ///< The timestamp of the last event that has one.
     std::string thread_id_;
     std::string run_id_;
+    /// With `tanstack`: the name and the arguments of each call, by its id.
+    std::map<std::string, std::pair<std::string, std::string>, std::less<>> tool_inputs_;
     lane own_;
     std::vector<std::unique_ptr<lane>> subagents_; ///< In the order of their beginning.
     lane* lane_ = &own_;                           ///< Of the event that is being translated.

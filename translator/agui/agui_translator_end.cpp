@@ -1,10 +1,13 @@
 // How a run ends.
 #include "runner/base/json_text.hpp"
+#include "session/base/parse_json.hpp"
 #include "translator/agui/agui_translator.hpp"
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/interrupt_json.hpp"
 
 #include <boost/json/serialize.hpp>
+
+#include <utility>
 
 namespace agui::translator {
 namespace {
@@ -60,6 +63,9 @@ void agui_translator::finish_success(const runner::run_end& end, std::string_vie
         finish_asking(end, usage);
         return;
     }
+    if (settings_.tanstack && end.reason == runner::stop_reason::external_tool) {
+        send_tool_inputs(end.pending_call_ids);
+    }
     std::string outcome = R"({"type":"success")";
     if (end.reason == runner::stop_reason::external_tool && !end.pending_call_ids.empty()) {
         char separator = '[';
@@ -83,6 +89,26 @@ void agui_translator::finish_success(const runner::run_end& end, std::string_vie
          .undeclared = undeclared_writer_.end(),
          .terminal = true}
     );
+}
+
+// Arguments that are no JSON are a text, as for every client that executes the call.
+void agui_translator::send_tool_inputs(const std::vector<std::string>& call_ids) {
+    for (const std::string& id : call_ids) {
+        const auto made = tool_inputs_.find(id);
+        if (made == tool_inputs_.end()) {
+            continue;
+        }
+        const auto& [name, arguments] = made->second;
+        auto input = parse_json(arguments.empty() ? std::string_view("{}") : arguments);
+        send_custom(
+            custom_tool_input,
+            boost::json::serialize(boost::json::object{
+                {"toolCallId", id},
+                {"toolName", name},
+                {"input", input ? std::move(*input) : boost::json::value(arguments)}
+            })
+        );
+    }
 }
 
 void agui_translator::finish_stopped(const runner::run_end& end, std::string_view usage) {

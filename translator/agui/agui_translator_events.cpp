@@ -67,6 +67,9 @@ void agui_translator::on(const runner::call_started& event) {
     close_text();
     close_reasoning();
     lane_->calls.emplace_back(event.call_id);
+    if (settings_.tanstack) {
+        tool_inputs_[std::string(event.call_id)].first = event.name;
+    }
     begin(writer_, "TOOL_CALL_START");
     writer_.member("toolCallId", event.call_id);
     writer_.member("toolCallName", event.name);
@@ -80,6 +83,9 @@ void agui_translator::on(const runner::call_arguments& event) {
     // No client could place the arguments of a call that is not open.
     if (!is_open(event.call_id)) {
         return;
+    }
+    if (settings_.tanstack) {
+        tool_inputs_[std::string(event.call_id)].second.append(event.delta);
     }
     for (std::string_view rest = event.delta; !rest.empty();) {
         send_delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, take_piece(rest));

@@ -169,6 +169,17 @@ TEST(Config, ReadsWhereTheStateGoes) {
     );
 }
 
+TEST(Config, AnAgentMaySendTheEventsOfTanstack) {
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    EXPECT_FALSE(sends_tanstack(load(agent).value().agents.at(0)));
+    EXPECT_TRUE(sends_tanstack(load(agent + "events = [\"tanstack\"]\n").value().agents.at(0)));
+    EXPECT_NE(
+        problem_of(agent + "events = [\"tanstack\", \"other\"]\n").find("agents.events: may have"),
+        std::string::npos
+    );
+}
+
 TEST(Config, ReadsTheToolForTheState) {
     const std::string agent =
         std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";

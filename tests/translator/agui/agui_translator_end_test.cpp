@@ -245,6 +245,56 @@ TEST(AguiTranslatorLegacy, ShowsTheFirstInterruptAsACustomEvent) {
     stream.expect_complete();
 }
 
+TEST(AguiTranslatorTanstack, SendsTheInputOfTheCallsThatAreLeftToTheCaller) {
+    test::recorded_stream stream;
+    agui_translator translator(stream, {.tanstack = true});
+    translator.set_time(7);
+    translator.start({"t", "r", ""});
+    for (const std::string_view id : {"c1", "c2", "c3"}) {
+        translator.translate(runner::call_started{id, "paint", "m"});
+    }
+    translator.translate(runner::call_arguments{"c1", R"({"to":)"});
+    translator.translate(runner::call_arguments{"c1", R"("red"})"});
+    translator.translate(runner::call_arguments{"c3", "{no"});
+    translator.translate(runner::turn_ended{});
+    runner::run_end end;
+    end.reason = stop_reason::external_tool;
+    end.pending_call_ids = {"c1", "c2", "c3"};
+    translator.finish(end);
+
+    std::vector<std::string> sent;
+    for (const std::string& line : stream.lines(projection::undeclared)) {
+        if (line.find("CUSTOM") != std::string::npos) {
+            sent.push_back(line.substr(line.find(R"("name")")));
+        }
+    }
+    const std::string begin = R"("name":"tool-input-available","value":{"toolCallId":")";
+    EXPECT_EQ(
+        sent, (std::vector{
+                  begin + R"(c1","toolName":"paint","input":{"to":"red"}}})",
+                  begin + R"(c2","toolName":"paint","input":{}}})",
+                  begin + R"(c3","toolName":"paint","input":"{no"}})"
+              })
+    );
+    EXPECT_EQ(stream.types(projection::v1_1).back(), "RUN_FINISHED");
+    stream.expect_complete();
+}
+
+TEST(AguiTranslatorTanstack, SendsNothingForAStoppedRun) {
+    test::recorded_stream stream;
+    agui_translator translator(stream, {.tanstack = true});
+    translator.start({"t", "r", ""});
+    translator.translate(runner::call_started{"c1", "paint", "m"});
+    runner::run_end end;
+    end.reason = stop_reason::cancelled;
+    end.pending_call_ids = {"c1"};
+    translator.finish(end);
+
+    for (const std::string& line : stream.lines(projection::v1_1)) {
+        EXPECT_EQ(line.find("tool-input-available"), std::string::npos);
+    }
+}
+
 TEST_F(AguiTranslator, TellsWhyAnswersToInterruptsAreRefused) {
     start();
     runner::run_end end;
