@@ -58,7 +58,7 @@ describe('every fixture as a stream for the AI SDK', () => {
             }
             for (const type of ['reasoning-delta', 'tool-input-available', 'tool-input-error', 'tool-output-available',
                 'tool-output-error', 'tool-approval-request', 'data-state', 'data-activity', 'data-subagent', 'data-interrupt',
-                'file', 'abort', 'error']) {
+                'abort', 'error']) {
                 assert.ok(types.has(type), `no fixture shows ${type}`);
             }
         });
