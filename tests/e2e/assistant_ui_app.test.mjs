@@ -176,6 +176,21 @@ describe('the app of examples/clients/assistant-ui', { skip: !built && 'AGUI_ASS
         assert.deepEqual(await texts(), [key, words]);
     });
 
+    it('a chat that is closed does not stop its run', async () => {
+        model.script(key, [{ content: words, pauseAfter: 20, resume: rest.opened }]);
+        await open();
+        await ask(key);
+        await shown('word3 ');
+        await page.waitForURL(/thread=/);
+        const id = threadId();
+        await page.evaluate(() => window.unmount());
+        await page.waitForFunction(() => document.querySelectorAll('.message').length === 0);
+        rest.open();
+        const answer = async () => (await (await fetch(`${gateway.url}/threads/${id}/messages`)).json()).messages.at(-1).content;
+        for (let tries = 0; tries < 200 && await answer() !== words; tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+        assert.equal(await answer(), words);
+    });
+
     it('loads a long thread by pages', async () => {
         const thread = randomUUID();
         model.script(key, Array.from({ length: 6 }, (_, at) => ({ content: `Answer ${at}.` })));

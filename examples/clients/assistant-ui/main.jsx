@@ -160,4 +160,6 @@ function App() {
     );
 }
 
-createRoot(document.getElementById('root')).render(<App />);
+const root = createRoot(document.getElementById('root'));
+root.render(<App />);
+window.unmount = () => root.unmount(); // For the tests.
