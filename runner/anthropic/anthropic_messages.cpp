@@ -63,6 +63,38 @@ bool is_thought(const placed_block& value) {
             string_in(*value.members, "type") == "redacted_thinking");
 }
 
+std::optional<answer_blocks> recorded_blocks(const session::turn_origin& origin) {
+    return answer_blocks_from_json(origin.data.if_contains(anthropic_block_reader::record_name));
+}
+
+/// True if the record has a result for each of the server's own calls.
+bool has_results(const answer_blocks& record, const std::vector<std::string>& calls) {
+    return std::ranges::all_of(calls, [&record](const std::string& id) {
+        return std::ranges::any_of(record.list, [&id](const answer_blocks::block& each) {
+            return each.what == block_kind::other && string_in(each.members, "tool_use_id") == id;
+        });
+    });
+}
+
+/// Ids of the calls of the server's own tools that have no result in the record.
+std::vector<std::string> open_server_calls(const std::optional<answer_blocks>& record) {
+    std::vector<std::string> open;
+    if (!record) {
+        return open;
+    }
+    for (const answer_blocks::block& each : record->list) {
+        const std::string_view id = string_in(each.members, "id");
+        if (each.what != block_kind::other || id.empty() ||
+            !string_in(each.members, "type").ends_with("tool_use")) {
+            continue;
+        }
+        if (!has_results(*record, {std::string(id)})) {
+            open.emplace_back(id);
+        }
+    }
+    return open;
+}
+
 class conversation_writer {
 public:
     conversation_writer(
@@ -307,20 +339,37 @@ void conversation_writer::user(const message& value) {
     }
 }
 
-/// True for a paused answer of the model that is asked, unless something else than its next answer
-/// follows. The server would then refuse tool calls of its own that have no result yet.
+/// True for a paused answer of the model that is asked, if nothing follows it, or its next answer
+/// does, with the results of its server's own calls. The server would refuse such a call without a
+/// result, and a continuation that broke off has none that could be sent back.
 bool conversation_writer::is_continued(const std::vector<const message*>& all, std::size_t at)
     const {
     const session::turn_origin* const origin = own_origin(*all[at], request_);
     if (origin == nullptr || origin->end != session::turn_end::paused) {
         return false;
     }
-    const auto next =
-        std::find_if(all.begin() + static_cast<std::ptrdiff_t>(at) + 1, all.end(), [](auto* each) {
-            return each->role != role::reasoning;
-        });
-    return next == all.end() ||
-           ((*next)->role == role::assistant && own_origin(**next, request_) != nullptr);
+    std::string thoughts;
+    std::size_t next = at + 1;
+    for (; next < all.size() && all[next]->role == role::reasoning; ++next) {
+        thoughts += session::text_of(all[next]->content);
+    }
+    if (next == all.size()) {
+        return true;
+    }
+    const message& answer = *all[next];
+    const session::turn_origin* const its = own_origin(answer, request_);
+    if (answer.role != role::assistant || its == nullptr) {
+        return false;
+    }
+    const std::vector<std::string> open = open_server_calls(recorded_blocks(*origin));
+    if (open.empty()) {
+        return true;
+    }
+    const std::optional<answer_blocks> record = recorded_blocks(*its);
+    const std::string text = session::text_of(answer.content);
+    return record && !place_blocks(*record, answer, text, thoughts).empty() &&
+           has_results(*record, open) &&
+           (its->end != session::turn_end::paused || is_continued(all, next));
 }
 
 void conversation_writer::assistant(const message& value, bool continued) {
@@ -356,8 +405,7 @@ std::vector<placed_block>
 conversation_writer::blocks_of(const message& value, std::string_view text, bool continued) {
     const session::turn_origin* const origin = own_origin(value, request_);
     if (origin != nullptr && (continued || origin->end != session::turn_end::paused)) {
-        record_ =
-            answer_blocks_from_json(origin->data.if_contains(anthropic_block_reader::record_name));
+        record_ = recorded_blocks(*origin);
         std::vector<placed_block> placed =
             record_ ? place_blocks(*record_, value, text, thoughts_) : std::vector<placed_block>();
         if (!placed.empty()) {

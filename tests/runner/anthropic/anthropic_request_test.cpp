@@ -458,6 +458,55 @@ TEST_F(AnthropicRequest, EndsWithAPausedAnswerAndContinuesIt) {
     );
 }
 
+TEST_F(AnthropicRequest, SendsNoServerCallWhoseContinuationBrokeOff) {
+    const auto pause = [](message value) {
+        auto origin = std::make_shared<session::turn_origin>(*value.origin);
+        origin->end = session::turn_end::paused;
+        value.origin = std::move(origin);
+        return value;
+    };
+    const auto use = [](std::string_view id) {
+        return R"({"is":"other","members":{"type":"server_tool_use","id":")" + std::string(id) +
+               R"(","name":"web_search","input":{}}})";
+    };
+    const auto found = [](std::string_view id) {
+        return R"({"is":"other","members":{"type":"web_search_tool_result","tool_use_id":")" +
+               std::string(id) + R"("}})";
+    };
+    const std::string said = R"([{"is":"text","bytes":1},)";
+    message broken = answer("c", "", "[]");
+    broken.origin = [&] { // The model made it, but its end, with the record, never came.
+        auto origin = std::make_shared<session::turn_origin>(*broken.origin);
+        origin->data.clear();
+        return origin;
+    }();
+    const message after = text_message(role::user, "v");
+    const message first = pause(answer("a", "", said + use("s") + "]"));
+
+    messages = {text_message(role::user, "u"), first, broken, after};
+    EXPECT_EQ(member("messages").find("server_tool_use"), std::string::npos);
+
+    // One that came whole, but without the result.
+    messages[2] = answer("c", "", R"([{"is":"text","bytes":1}])");
+    EXPECT_EQ(member("messages").find("server_tool_use"), std::string::npos);
+
+    // The second continuation breaks off. The result in the first one is left out with its call.
+    messages = {
+        text_message(role::user, "u"), first,
+        pause(answer("b", "", said + found("s") + "," + use("t") + "]")), broken, after
+    };
+    EXPECT_EQ(member("messages").find("server_tool_use"), std::string::npos);
+    EXPECT_EQ(member("messages").find("tool_result"), std::string::npos);
+
+    messages[3] = answer("c", "", said + found("t") + "]");
+    EXPECT_NE(member("messages").find(R"("tool_use_id":"s")"), std::string::npos);
+    EXPECT_NE(member("messages").find(R"("tool_use_id":"t")"), std::string::npos);
+
+    // A plugin changed the answer, so its blocks cannot be sent.
+    messages[3].content = "d";
+    EXPECT_EQ(member("messages").find("tool_use"), std::string::npos);
+}
+
 TEST_F(AnthropicRequest, OffersItsTools) {
     tools.push_back({"f", "Does.", json::parse(R"({"properties":{"a":{"type":"string"}}})")});
     tools.push_back({"g", "", {}});
