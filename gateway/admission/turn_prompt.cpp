@@ -256,10 +256,13 @@ void set_prompt(
         }
     }
     // The application's text is data (P10): it is delimited, and becomes system text only if
-    // configured.
+    // configured. Inside a prefix only the records tell it: the next request would not repeat
+    // anything else.
+    const bool continues = told.continues(agent.settings.id, agent.prompt_source);
     const auto put = [&](context_place place, std::string_view text, std::string_view known) {
         const bool is_system_text = place == context_place::system && !recorded;
-        if (place == context_place::off || (text == known && !is_system_text)) {
+        const bool is_told = continues || text == known;
+        if (place == context_place::off || (is_told && !is_system_text)) {
             return;
         }
         append_paragraph(is_system_text ? settings.instructions : settings.context, text);

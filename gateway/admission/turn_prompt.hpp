@@ -40,8 +40,9 @@ void record_prompt(
 
 /// Sets the agent's instructions, context and list of tools for a run. `thread` holds the request's
 /// messages. They are those that its records tell. Where the records belong to another agent or
-/// another text, or there are none, they are made anew; likewise a context that no message could
-/// bring, such as that of a request which only asks for another answer.
+/// another text, or there are none, they are made anew. Otherwise a change that no message could
+/// bring, such as one of a request which only asks for another answer or approves a call, is told
+/// with the next message.
 void set_prompt(
     runner::agent_settings& settings, const agent_entry& agent, const session::thread_record& thread
 );

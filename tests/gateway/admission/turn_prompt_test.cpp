@@ -245,14 +245,35 @@ TEST(TurnPrompt, ANewContextWithAnAnswerEndsTheLastResult) {
     EXPECT_TRUE(holds(second.messages.at(3), "two")) << "the last in the request";
 }
 
-TEST(TurnPrompt, ANewContextForAnotherAnswerIsTold) {
+// No message brings it, so the request after that could not repeat it.
+TEST(TurnPrompt, ANewContextForAnotherAnswerIsToldWithTheNextMessage) {
     conversation talk("Be brief.");
-    (void)talk.post(say("u1", "one"));
+    const sent first = talk.post(say("u1", "one")).value();
     talk.answer("Hello");
     const sent again = talk.post(say("u1", "two")).value();
+    EXPECT_EQ(again.messages, first.messages);
+    talk.answer("Hello again");
+    const sent next = talk.post(say("u2", "two")).value();
 
-    EXPECT_EQ(again.messages.size(), 1U);
-    EXPECT_TRUE(holds(again.messages.at(0), "two"));
+    EXPECT_EQ(first_break(again, next), "");
+    EXPECT_TRUE(holds(next.messages.back(), "two"));
+}
+
+TEST(TurnPrompt, ANewContextOrStateWithoutAMessageIsToldWithTheNextOne) {
+    conversation talk("Be brief.");
+    (void)talk.post(say("u1", "one"));
+    talk.answer("", {"c1"});
+    const sent second = talk.post(answer_calls({"c1"}, "one")).value();
+    translator::run_input same = answer_calls({"c1"}, "two");
+    same.state.emplace(R"({"page":2})");
+    const sent again = talk.post(std::move(same)).value();
+    EXPECT_EQ(again.messages, second.messages);
+    talk.answer("So");
+    const sent next = talk.post(say("u2", "two")).value();
+
+    EXPECT_EQ(first_break(again, next), "");
+    EXPECT_TRUE(holds(next.messages.back(), "two"));
+    EXPECT_TRUE(holds(next.messages.back(), "page"));
 }
 
 TEST(TurnPrompt, AContextInTheSystemTextStays) {
