@@ -10,6 +10,7 @@
 #include "session/history/history_ids.hpp"
 #include "session/history/history_rules.hpp"
 #include "session/history/missing_result.hpp"
+#include "session/history/prompt_fold.hpp"
 #include "session/history/title.hpp"
 
 #include <algorithm>
@@ -242,7 +243,9 @@ result<std::vector<runner::tool_definition>> external_tools(
         given = *input.tools;
     } else {
         for (const boost::json::value& offered : thread.offered_tools) {
-            given.push_back(tool_from_json(offered));
+            if (!session::is_kept_tool(offered)) {
+                given.push_back(tool_from_json(offered));
+            }
         }
     }
     if (input.is_for_suggestions) {
@@ -453,8 +456,14 @@ void complete_change(
             call.run_id = input.run_id;
         }
     }
-    if (input.tools && input.tools_json != thread.offered_tools) {
-        change.offered_tools = input.tools_json;
+    if (input.tools) {
+        boost::json::array tools = session::keep_tools(
+            input.tools_json, thread.offered_tools,
+            agent.tool_list == tool_list::append ? withdrawn_tools_max : 0
+        );
+        if (tools != thread.offered_tools) {
+            change.offered_tools = std::move(tools);
+        }
     }
     change.context = context_after(input, thread.context, !plan.new_user_messages.empty());
     if (input.state && says_state(*input.state, policy) &&

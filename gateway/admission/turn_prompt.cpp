@@ -112,12 +112,8 @@ bool is_in(const std::vector<std::string>& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-// How many withdrawn tools a thread keeps: as many as a request may offer. A page that makes up
-// tools for ever begins a new prefix with each further one.
-constexpr std::size_t withdrawn_max = 128;
-
-// Definitions of the tools that were told and are not offered. Only requests bring tools that go
-// away; what they brought is still there, because it is replaced by this change.
+// Definitions of the tools that were told, are not offered, and are not recorded as withdrawn. Only
+// requests bring tools that go away; what they brought is in `before`.
 boost::json::array withdrawn_tools(
     const session::told_prompt& told, const session::thread_record& before,
     const std::vector<std::string>& offered
@@ -127,9 +123,15 @@ boost::json::array withdrawn_tools(
         const boost::json::object* const tool = each.if_object();
         const std::string_view name =
             tool == nullptr ? std::string_view() : session::name_of_tool(*tool);
-        if (is_in(told.tools, name) && !is_in(offered, name) &&
-            told.withdrawn.size() + found.size() < withdrawn_max) {
-            found.push_back(each);
+        if (tool == nullptr || !is_in(told.tools, name) || is_in(offered, name)) {
+            continue;
+        }
+        boost::json::object definition = session::definition_of_kept(*tool);
+        const bool known = std::ranges::any_of(told.withdrawn, [&](const auto* one) {
+            return *one == definition;
+        });
+        if (!known && told.withdrawn.size() + found.size() < withdrawn_tools_max) {
+            found.push_back(std::move(definition));
         }
     }
     return found;
@@ -146,6 +148,25 @@ runner::tool_definition definition_of(const boost::json::object& tool) {
         made.parameters = *parameters;
     }
     return made;
+}
+
+// Adds the tools that the branch declares and the last request did not offer, if it brought no
+// message to record them with.
+void add_kept_tools(
+    std::vector<runner::tool_definition>& withdrawn, const session::told_prompt& told,
+    const session::thread_record& thread
+) {
+    for (const boost::json::value& each : thread.offered_tools) {
+        if (!session::is_kept_tool(each)) {
+            continue;
+        }
+        runner::tool_definition kept = definition_of(each.get_object());
+        if (is_in(told.tools, kept.name) &&
+            std::ranges::find(withdrawn, kept.name, &runner::tool_definition::name) ==
+                withdrawn.end()) {
+            withdrawn.push_back(std::move(kept));
+        }
+    }
 }
 
 // True while the model is inside a turn, whose tools may not change under its thoughts.
@@ -248,6 +269,7 @@ void set_prompt(
             for (const boost::json::object* const tool : told.withdrawn) {
                 settings.withdrawn_tools.push_back(definition_of(*tool));
             }
+            add_kept_tools(settings.withdrawn_tools, told, thread);
             // A message that is answered again has no record for further tools.
             const bool adds_to_list = agent.adds_tools && !told.tools.empty();
             settings.keeps_tool_list = adds_to_list || is_inside_turn(thread, tip);

@@ -9,6 +9,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,10 @@ inline constexpr std::string_view props_member = "forwardedProps";
 [[nodiscard]] const boost::json::object* props_of(const boost::json::value& element);
 /// The values in a thread's context, or null.
 [[nodiscard]] const boost::json::object* props_in(const boost::json::array& context);
+
+/// How many withdrawn tools a thread keeps: as many as a request may offer. A page that makes up
+/// tools for ever begins a new prefix with each further one.
+inline constexpr std::size_t withdrawn_tools_max = 128;
 
 /// Adds a record to the plan's last message, with the parts of the prompt that must be told with
 /// it. Adds nothing if the plan asks no model or brings no message. `before` is the thread without

@@ -101,9 +101,11 @@ struct thread_record {
     std::uint64_t bytes = 0;  ///< Approximate stored bytes of its messages and documents.
     document_sizes documents; ///< The documents' part of `bytes`.
     std::vector<branch> branches;
-    std::uint32_t head = 0;           ///< The branch that a delta continues, if there are branches.
-    std::vector<call_record> calls;   ///< In the order made.
-    boost::json::array offered_tools; ///< The tools of the last request that had a `tools` member.
+    std::uint32_t head = 0;         ///< The branch that a delta continues, if there are branches.
+    std::vector<call_record> calls; ///< In the order made.
+    /// The tools of the last request that had a `tools` member; then, marked as kept
+    /// (session/history/prompt_fold.hpp), earlier ones that it did not offer.
+    boost::json::array offered_tools;
     /// The application's context of the last user turn: `context` entries, objects with
     /// `description` and `value`; then, if a prompt uses `forwardedProps`, an object with the
     /// members that it uses.

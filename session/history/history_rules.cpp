@@ -2,6 +2,7 @@
 
 #include "session/base/work_count.hpp"
 #include "session/history/missing_result.hpp"
+#include "session/history/prompt_fold.hpp"
 #include "session/history/subagent.hpp"
 #include "session/history/turn_failure.hpp"
 
@@ -86,8 +87,7 @@ bool is_offered(const thread_record& thread, const history_input& input, std::st
     count_work(thread.offered_tools.size());
     return std::ranges::any_of(thread.offered_tools, [&](const boost::json::value& offered) {
         const auto* object = offered.if_object();
-        const auto* name = object == nullptr ? nullptr : object->if_contains("name");
-        return name != nullptr && name->is_string() && std::string_view(name->get_string()) == tool;
+        return object != nullptr && !is_kept_tool(offered) && name_of_tool(*object) == tool;
     });
 }
 

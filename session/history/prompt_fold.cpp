@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -28,6 +30,9 @@ void set_value(prompt_value_list& values, const std::string& name, const std::st
         known->second = value;
     }
 }
+
+// A member of an element of thread_record::offered_tools.
+constexpr std::string_view kept_member = "kept";
 
 bool is_in(const std::vector<std::string>& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
@@ -223,6 +228,43 @@ std::string_view name_of_tool(const json::object& definition) noexcept {
     const json::value* const name = definition.if_contains("name");
     return name != nullptr && name->is_string() ? std::string_view(name->get_string())
                                                 : std::string_view();
+}
+
+bool is_kept_tool(const json::value& element) noexcept {
+    const json::object* const tool = element.if_object();
+    const json::value* const kept = tool == nullptr ? nullptr : tool->if_contains(kept_member);
+    return kept != nullptr && kept->is_bool() && kept->get_bool();
+}
+
+json::array keep_tools(json::array offered, const json::array& before, std::size_t most) {
+    std::set<std::string, std::less<>> names;
+    for (json::value& each : offered) {
+        if (json::object* const tool = each.if_object()) {
+            tool->erase(kept_member); // Only the gateway says so.
+            names.emplace(name_of_tool(*tool));
+        }
+    }
+    std::size_t count = 0;
+    for (const bool was_kept : {false, true}) {
+        for (const json::value& each : before) {
+            const json::object* const tool = each.if_object();
+            if (tool == nullptr || is_kept_tool(each) != was_kept || count == most ||
+                !names.emplace(name_of_tool(*tool)).second) {
+                continue;
+            }
+            json::object kept = *tool;
+            kept[kept_member] = true;
+            offered.push_back(std::move(kept));
+            ++count;
+        }
+    }
+    return offered;
+}
+
+json::object definition_of_kept(const json::object& element) {
+    json::object definition = element;
+    definition.erase(kept_member);
+    return definition;
 }
 
 bool told_prompt::continues(std::string_view agent_id, std::string_view source) const noexcept {

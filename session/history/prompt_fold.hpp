@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,18 @@ struct current_prompt {
 
 /// The name in a tool's definition; empty if it has none.
 [[nodiscard]] std::string_view name_of_tool(const boost::json::object& definition) noexcept;
+
+/// True for an element of thread_record::offered_tools that is kept without being offered.
+[[nodiscard]] bool is_kept_tool(const boost::json::value& element) noexcept;
+
+/// thread_record::offered_tools once a request offers `offered`: also what was offered `before`, so
+/// that a branch which declared such a tool can go on declaring it. The newest are kept, at most
+/// `most`.
+[[nodiscard]] boost::json::array
+keep_tools(boost::json::array offered, const boost::json::array& before, std::size_t most);
+
+/// A kept tool's definition as it was offered.
+[[nodiscard]] boost::json::object definition_of_kept(const boost::json::object& element);
 
 /// The record of the next message of a branch, with all parts that differ from `told`; null if none
 /// does. Pure.

@@ -342,12 +342,11 @@ TEST(TurnPrompt, AWithdrawnToolMayStayDeclared) {
     EXPECT_EQ(talk.post(say("u3"))->tools, declared);
 }
 
-// Only the thread's last request can tell the definition of a tool that is not offered any more.
-TEST(TurnPrompt, AToolWhoseDefinitionIsLostComesBackAsANewOne) {
+TEST(TurnPrompt, AToolStaysDeclaredAfterAnEditToABranchThatHasIt) {
     conversation talk("Be brief.");
     talk.agent.tool_list = tool_list::append;
     talk.offered = {"scroll", "paint"};
-    (void)talk.post(say("u1"));
+    const sent first = talk.post(say("u1")).value();
     talk.answer("Hello");
     const auto after_first = talk.tip();
     talk.offered = {"paint"};
@@ -356,11 +355,69 @@ TEST(TurnPrompt, AToolWhoseDefinitionIsLostComesBackAsANewOne) {
     talk.thread.branches.at(talk.thread.head).tip = after_first;
     talk.offered = {"zoom", "paint"};
     const sent edited = talk.post(say("u3")).value();
-    EXPECT_EQ(edited.tools, (lines{"paint: paint", "zoom: zoom"}));
+    EXPECT_EQ(first_break(first, edited), "");
+    EXPECT_EQ(edited.tools, (lines{"scroll: scroll", "paint: paint", "zoom: zoom"}));
     talk.answer("Hello");
     talk.offered = {"scroll", "zoom", "paint"};
 
     EXPECT_EQ(first_break(edited, talk.post(say("u4")).value()), "");
+}
+
+TEST(TurnPrompt, AToolStaysDeclaredIfNoMessageComesWhenItGoes) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"paint", "scroll"};
+    const sent first = talk.post(say("u1")).value();
+    talk.offered = {"scroll"};
+    const sent again = talk.post({}).value();
+    EXPECT_EQ(again.tools, first.tools);
+    talk.answer("Hello");
+    const sent next = talk.post(say("u2")).value();
+    EXPECT_EQ(first_break(again, next), "");
+    talk.answer("Hello");
+
+    EXPECT_EQ(first_break(next, talk.post(say("u3")).value()), "");
+}
+
+TEST(TurnPrompt, AToolStaysDeclaredIfItGoesWithAResultForWhichOthersAreMissing) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"paint", "scroll"};
+    const sent first = talk.post(say("u1")).value();
+    talk.answer("", {"c1", "c2"});
+    talk.offered = {"scroll"};
+    EXPECT_FALSE(talk.post(answer_calls({"c1"}, std::nullopt)));
+
+    EXPECT_EQ(first_break(first, talk.post(answer_calls({"c2"}, std::nullopt)).value()), "");
+}
+
+TEST(TurnPrompt, AToolStaysDeclaredIfItGoesWithARefusedMessage) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"paint", "scroll"};
+    const sent first = talk.post(say("u1")).value();
+    talk.answer("Hello");
+    talk.offered = {"scroll"};
+    (void)talk.post(say("u2"));
+    talk.refuse();
+
+    EXPECT_EQ(first_break(first, talk.post(say("u3")).value()), "");
+}
+
+TEST(TurnPrompt, AKeptToolIsNotOffered) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"paint", "scroll"};
+    (void)talk.post(say("u1"));
+    talk.offered = {"scroll"};
+    (void)talk.post({});
+    const translator::run_input without;
+
+    const auto offered = external_tools(
+        {}, [](std::string_view) { return false; }, without, talk.thread, null_logger()
+    );
+    ASSERT_EQ(offered.value().size(), 1U);
+    EXPECT_EQ(offered->front().name, "scroll");
 }
 
 TEST(TurnPrompt, AToolThatComesBackIsTheLastOne) {
