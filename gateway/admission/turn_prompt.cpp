@@ -173,6 +173,10 @@ void add_kept_tools(
 bool is_inside_turn(const session::thread_record& thread, session::node_index tip) {
     for (session::node_index at = tip; at < thread.nodes.size(); at = thread.nodes[at].parent) {
         const session::message& each = thread.nodes[at].message;
+        // A call that is approved, or that a subagent made, goes on after the model's message.
+        if (each.role == session::role::assistant && each.subagent_run_id.empty()) {
+            return true;
+        }
         if (is_spoken(each)) {
             return each.role == session::role::tool;
         }

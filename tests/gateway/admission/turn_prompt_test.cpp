@@ -445,6 +445,16 @@ TEST(TurnPrompt, AToolThatComesWithAnAnswerMayHaveToWait) {
     EXPECT_EQ(talk.post(say("u2"))->tools, (lines{"paint: paint", "zoom: zoom"}));
 }
 
+// The result of such a call is made by the run, so the request brings no message.
+TEST(TurnPrompt, AToolThatComesWithAnApprovalHasToWait) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    (void)talk.post(say("u1"));
+    talk.answer("", {"c1"});
+    talk.offered = {"zoom", "paint"};
+    EXPECT_EQ(talk.request().tools, lines{"paint: paint"});
+}
+
 TEST(TurnPrompt, AToolThatComesWithAnAnswerIsToldAtOnceWhereAModelTakesIt) {
     conversation talk("Be brief.");
     talk.agent.tool_list = tool_list::append;
