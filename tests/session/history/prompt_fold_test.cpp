@@ -5,11 +5,16 @@
 #include "session/history/model_history.hpp"
 #include "tests/support/thread_builder.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -343,6 +348,38 @@ TEST(PromptFold, TheListAfterACutHoldsTheToolsFromBefore) {
         added(thread.build(), {.max_messages = 4}),
         ElementsAre(ElementsAre(), ElementsAre(), ElementsAre("zoom"))
     );
+}
+
+TEST(PromptFold, EarlierToolsAreKeptTheNewestFirst) {
+    const auto tool = [](std::string_view name) {
+        return boost::json::object{{"name", name}, {"description", "d"}};
+    };
+    const auto names = [](const boost::json::array& tools) {
+        std::string text;
+        for (const boost::json::value& each : tools) {
+            text += name_of_tool(each.get_object());
+            text += is_kept_tool(each) ? "- " : " ";
+        }
+        return text;
+    };
+    const boost::json::array first = keep_tools({tool("a"), tool("b")}, {}, 2);
+    const boost::json::array second = keep_tools({tool("b"), tool("c")}, first, 2);
+    EXPECT_EQ(names(second), "b c a- ");
+    EXPECT_EQ(keep_tools({tool("b"), tool("c")}, second, 2), second);
+    EXPECT_EQ(definition_of_kept(second.at(2).get_object()), tool("a"));
+
+    EXPECT_EQ(names(keep_tools({tool("a")}, second, 2)), "a b- c- ") << "offered again";
+    EXPECT_EQ(names(keep_tools({tool("d")}, second, 2)), "d b- c- ") << "the oldest goes";
+    EXPECT_EQ(names(keep_tools({tool("d")}, second, 0)), "d ");
+}
+
+TEST(PromptFold, ARequestCannotMarkAToolAsKept) {
+    const boost::json::object marked = {{"name", "a"}, {"kept", true}};
+    const boost::json::array offered = keep_tools({marked}, {}, 2);
+
+    ASSERT_EQ(offered.size(), 1U);
+    EXPECT_TRUE(is_kept_tool(marked));
+    EXPECT_FALSE(is_kept_tool(offered.at(0)));
 }
 
 } // namespace
