@@ -52,6 +52,7 @@ public:
         if (auto failed = settle_open_calls()) {
             return std::move(*failed);
         }
+        repeat_results();
         append_all();
         store_branch();
         decide_next();
@@ -231,6 +232,23 @@ private:
             }
         }
         return std::nullopt;
+    }
+
+    // Views show a result with its call, also one that was stored after a message of the user. A
+    // new branch that has the call has the result, too. It is told as a new message.
+    void repeat_results() {
+        for (const node_index node : place_.path) {
+            const message& stored = thread_.nodes[node].message;
+            if (stored.role != role::tool || is_on_base_path(node)) {
+                continue;
+            }
+            const call_record* const call = index_.find_call(stored.tool_call_id);
+            if (call != nullptr && is_on_base_path(call->made_in)) {
+                message result = stored;
+                result.prompt = nullptr;
+                out_.append(std::move(result));
+            }
+        }
     }
 
     // Answers belong next to their call, so they come first: editing a message that came with them

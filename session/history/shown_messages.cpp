@@ -12,6 +12,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace agui::session {
@@ -56,7 +57,8 @@ public:
         }
         if (is_failure_note(stored)) {
             if (last_spoken_) {
-                show_failure(stored, out_[*last_spoken_]);
+                const auto& [at, result] = *last_spoken_;
+                show_failure(stored, result ? results_[at][*result] : out_[at]);
             }
             return;
         }
@@ -66,16 +68,16 @@ public:
         if (stored.role != role::tool && stored.role != role::activity) {
             add_missing();
         }
-        if (stored.role != role::reasoning && stored.role != role::activity &&
-            stored.role != role::tool) {
-            last_spoken_ = out_.size();
-        }
         if (stored.role == role::tool) {
             add_result(stored);
             return;
         }
-        out_.push_back(stored);
+        if (stored.role != role::reasoning && stored.role != role::activity) {
+            last_spoken_ = place{out_.size(), std::nullopt};
+            last_own_ = stored.subagent_run_id.empty() ? out_.size() : last_own_;
+        }
         for (const tool_call& call : stored.tool_calls) {
+            made_in_.try_emplace(call.id, out_.size());
             const std::optional<call_status> status = status_in(statuses_, call.id);
             // Each call once, also if a client has sent a message with it twice.
             if (is_unanswerable(status) && answered_.insert(call.id).second) {
@@ -83,14 +85,32 @@ public:
                 missing_.back().subagent_run_id = stored.subagent_run_id;
             }
         }
+        out_.push_back(stored);
     }
 
     std::vector<message> take() {
         add_missing();
-        return std::move(out_);
+        if (results_.empty()) {
+            return std::move(out_);
+        }
+        std::vector<message> all;
+        for (std::size_t at = 0; at < out_.size(); ++at) {
+            all.push_back(std::move(out_[at]));
+            if (const auto behind = results_.find(at); behind != results_.end()) {
+                std::ranges::move(behind->second, std::back_inserter(all));
+            }
+        }
+        return all;
     }
 
 private:
+    // Of a message: its index in out_, or the index of a call's message and the number of the
+    // result behind it.
+    struct place {
+        std::size_t at = 0;
+        std::optional<std::size_t> result;
+    };
+
     // A later version of an activity is stored as another message with its id. It is shown in the
     // place of the first one, as clients do.
     bool replaces_activity(const message& stored) {
@@ -112,21 +132,21 @@ private:
         return true;
     }
 
-    // Clients put a result behind its call. Other agents may have spoken since then, above all the
-    // one that has worked for the call.
+    // Clients put a result behind the message with its call, also if other agents or the user have
+    // spoken since then.
     void add_result(const message& stored) {
-        std::size_t place = out_.size();
-        while (place > 0 && !out_[place - 1].subagent_run_id.empty() &&
-               out_[place - 1].subagent_run_id != stored.subagent_run_id) {
-            --place;
+        const auto made = made_in_.find(stored.tool_call_id);
+        if (made == made_in_.end()) {
+            last_spoken_ = place{out_.size(), std::nullopt};
+            last_own_ = out_.size();
+            out_.push_back(stored);
+            return;
         }
-        if (place < out_.size()) {
-            for (auto& [id, shown] : activities_) {
-                shown += shown >= place ? 1 : 0;
-            }
+        std::vector<message>& behind = results_[made->second];
+        if (made->second >= last_own_) {
+            last_spoken_ = place{made->second, behind.size()};
         }
-        out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place), stored);
-        last_spoken_ = place;
+        behind.push_back(stored);
     }
 
     void add_missing() {
@@ -137,9 +157,12 @@ private:
     const call_statuses statuses_;
     id_set answered_;
     std::vector<message> out_;
-    view_map<std::size_t> activities_;       // Their indices in out_.
-    std::vector<message> missing_;           // Results missing for the last message with calls.
-    std::optional<std::size_t> last_spoken_; // Index in out_.
+    view_map<std::size_t> activities_; // Their indices in out_.
+    view_map<std::size_t> made_in_;    // Call => index of its first message in out_.
+    std::vector<message> missing_;     // Results missing for the last message with calls.
+    std::unordered_map<std::size_t, std::vector<message>> results_; // Behind the message in out_.
+    std::optional<place> last_spoken_;
+    std::size_t last_own_ = 0; // Index of the last spoken message that is no subagent's.
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // The approvals of server calls: what a request with or without `resume` does to them.
 #include "session/history/approval.hpp"
 
+#include "session/conversation/prompt_record.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/history/model_history.hpp"
 #include "session/history/shown_messages.hpp"
@@ -200,6 +201,35 @@ TEST(Approval, KeepsTheMessageThatComesInsteadOfTheAnswer) {
             "tool c1: ! The call was not allowed.", "user u2: Two"
         })
     );
+}
+
+// The call has run after a message of the user; every view shows its result with the call.
+TEST(Approval, LeavesItsResultOnEveryBranchThatHasTheCall) {
+    thread_builder thread = asking_for({weather("c1")});
+    message result = answer("c1", "rain");
+    result.prompt = std::make_shared<const prompt_record>();
+    thread.user("u2", "Two").add(result).assistant("a2", "Rain");
+    thread.status("c1", call_status::answered);
+    const lines begin{"user u1: One", "assistant a1:  [c1 get_weather({\"city\":\"Boston\"})]"};
+    const auto after = [&begin](std::initializer_list<std::string> end) {
+        lines all = begin;
+        all.insert(all.end(), end);
+        return all;
+    };
+
+    const planned again = plan(thread, {user("u1", "One"), user("u2", "Two")});
+    ASSERT_EQ(again.branch(), after({"user u2: Two", "tool c1: rain"}));
+    EXPECT_EQ(again.plan.next, next_step::call_model);
+    EXPECT_EQ(again.thread.nodes.back().message.prompt, nullptr) << "it is told anew";
+    EXPECT_EQ(
+        plan(thread, {user("u1", "One"), user("u2", "Two!")}).branch(),
+        after({"tool c1: rain", "user u2: Two!"})
+    );
+    EXPECT_EQ(
+        plan(thread, {user("u1", "One"), user("u9", "Else")}).branch(),
+        after({"tool c1: rain", "user u9: Else"})
+    );
+    EXPECT_EQ(plan(thread, {user("u1", "One!")}).branch(), lines{"user u1: One!"});
 }
 
 TEST(Approval, OfSeveralIsExecutedWhileTheOthersWait) {

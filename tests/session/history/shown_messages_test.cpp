@@ -110,6 +110,37 @@ TEST(ShownMessages, ErrorResultsFollowTheResultsOfTheirMessage) {
     );
 }
 
+TEST(ShownMessages, AResultStandsBehindItsCallWhenAMessageOfTheUserCameBefore) {
+    thread_builder thread;
+    thread.user("u1", "One")
+        .assistant("a1", "", {call("c1", "paint"), call("c2", "move")})
+        .user("u2", "Two")
+        .answer("c1", "painted")
+        .add(failure_note("c1:tool", {"internal", "It failed.", false}))
+        .answer("c2", "moved");
+    const auto messages = shown_messages(thread.build(), tip_of(thread.build()));
+
+    EXPECT_EQ(
+        outline(messages), (lines{
+                               "user u1: One", "assistant a1:  [c1 paint({})] [c2 move({})]",
+                               "tool c1: painted", "tool c2: moved", "user u2: Two"
+                           })
+    );
+    EXPECT_TRUE(messages.back().metadata) << "a failure is shown at the last message";
+}
+
+TEST(ShownMessages, AFailureAfterAResultIsInItsMetadata) {
+    thread_builder thread;
+    thread.user("u1", "One")
+        .assistant("a1", "", {call("c1", "paint")})
+        .answer("c1", "painted")
+        .add(failure_note("c1:tool", {"internal", "It failed.", false}));
+    const auto messages = shown_messages(thread.build(), tip_of(thread.build()));
+
+    ASSERT_EQ(messages.size(), 3U);
+    EXPECT_TRUE(messages[2].metadata);
+}
+
 TEST(ShownMessages, ADeadCallIsDeadOnEveryBranch) {
     thread_builder thread = with_call(call_status::dead);
     thread.user("u2", "Two").fork("a1").user("u3", "Three").fork("a1");
