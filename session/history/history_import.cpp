@@ -119,6 +119,9 @@ public:
             if (!call_of_subagent(stored.message.subagent_run_id).empty()) {
                 inner_.try_emplace(stored.message.id, stored.message.subagent_run_id);
             }
+            if (is_only_shown(stored.message)) {
+                shown_.insert(stored.message.id);
+            }
         }
         for (std::size_t i = 0; i < input.messages.size(); ++i) {
             const message& given = input.messages[i];
@@ -159,9 +162,9 @@ public:
         if (auto failed = settle_open_calls()) {
             return std::move(*failed);
         }
-        const std::size_t known = find_base();
+        find_stored();
         decide_next();
-        store(known);
+        store();
         return std::move(plan_);
     }
 
@@ -319,22 +322,35 @@ private:
     }
 
     // In client mode most of the history is stored already. Only differing messages are added, so
-    // that the cost of a conversation is linear in its length, not quadratic. Returns how many of
-    // the kept messages are already stored.
-    std::size_t find_base() {
+    // that the cost of a conversation is linear in its length, not quadratic. Clients order
+    // messages that are only shown in their own way: these decide nothing if the thread has them.
+    void find_stored() {
         const message_tree tree(thread_);
         node_index base = no_node;
-        std::size_t known = 0;
-        while (known < kept_.size()) {
-            const node_index next = tree.find_next(base, kept_[known]);
+        is_stored_.assign(kept_.size(), false);
+        for (std::size_t i = 0; i < kept_.size(); ++i) {
+            if (is_only_shown(kept_[i]) && shown_.contains(kept_[i].id)) {
+                continue;
+            }
+            const node_index next = tree.find_next(base, kept_[i]);
             if (next == no_node) {
                 break;
             }
             base = next;
-            ++known;
+            is_stored_[i] = true;
         }
         choose_branch(base);
-        return known;
+        view_set on_branch;
+        for (const node_index node : thread_.path(out_.tip())) {
+            if (is_only_shown(thread_.nodes[node].message)) {
+                on_branch.insert(thread_.nodes[node].message.id);
+            }
+        }
+        for (std::size_t i = 0; i < kept_.size(); ++i) {
+            if (is_only_shown(kept_[i]) && on_branch.contains(kept_[i].id)) {
+                is_stored_[i] = true;
+            }
+        }
     }
 
     // Continues the branch that ends at `base`, or starts a new one.
@@ -409,8 +425,11 @@ private:
                });
     }
 
-    void store(std::size_t known) {
-        for (std::size_t i = known; i < kept_.size(); ++i) {
+    void store() {
+        for (std::size_t i = 0; i < kept_.size(); ++i) {
+            if (is_stored_[i]) {
+                continue;
+            }
             message& given = kept_[i];
             for (const tool_call& call : given.tool_calls) {
                 store_call(call);
@@ -497,7 +516,8 @@ private:
 
     view_map<const call_record*> records_;
     view_map<std::string_view>
-        inner_; // Id of a message of a subagent that has run here => its run.
+        inner_;      // Id of a message of a subagent that has run here => its run.
+    view_set shown_; // Ids of the stored messages that are only shown.
     view_map<const message*> seen_;
     view_set left_; // Calls with an error result of this server.
     content_forms forms_;
@@ -506,6 +526,7 @@ private:
     std::size_t last_user_ = 0;
 
     std::vector<message> kept_;
+    std::vector<bool> is_stored_;                 // For each of kept_.
     std::vector<const call_record*> still_open_;  // Pending calls in the last turn of the input.
     std::vector<const call_record*> left_behind_; // Pending calls with a user message after them.
     std::uint32_t branch_ = 0;

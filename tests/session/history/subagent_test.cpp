@@ -218,6 +218,43 @@ TEST(Subagent, AToolMessageAnswersNoCallOfAnAgent) {
     EXPECT_EQ(made.thread.nodes.size(), stored.nodes.size());
 }
 
+// A client that keeps the history puts the result behind the call, and then the subagent's
+// messages.
+TEST(Subagent, ItsMessagesAreStoredOnceWhereTheClientHasTheHistory) {
+    thread_builder thread;
+    thread.user("u1", "One")
+        .assistant("a1", "", {agent_call("c1")})
+        .user("t1", "Look")
+        .assistant("b1", "Rain")
+        .answer("c1", "rain")
+        .assistant("a2", "Wet");
+    const thread_record stored = owned(thread.build(), {{"t1", "c1"}, {"b1", "c1"}});
+    const auto sent = [&stored](std::vector<std::size_t> nodes, message last) {
+        std::vector<message> messages;
+        for (const std::size_t node : nodes) {
+            messages.push_back(stored.nodes[node].message);
+        }
+        messages.push_back(std::move(last));
+        return request(std::move(messages));
+    };
+    history_policy policy;
+    policy.mode = history_mode::client;
+
+    const planned next = plan(stored, sent({0, 1, 4, 2, 3, 5}, user("u2", "Two")), policy);
+    EXPECT_EQ(next.thread.nodes.size(), stored.nodes.size() + 1);
+    EXPECT_EQ(next.thread.branches.size(), 1U);
+    EXPECT_EQ(next.branch().back(), "user u2: Two");
+
+    const planned edited = plan(stored, sent({0, 1, 4, 2, 3}, user("u2", "Two")), policy);
+    EXPECT_EQ(edited.thread.branches.size(), 2U);
+    EXPECT_EQ(
+        edited.branch(), (lines{
+                             "user u1: One", "assistant a1:  [c1 get_weather({})]", "user t1: Look",
+                             "assistant b1: Rain", "tool c1: rain", "user u2: Two"
+                         })
+    );
+}
+
 TEST(Subagent, OnAnotherBranchItIsLeftAlone) {
     const planned made = plan(waiting(), request({user("u1", "Edited")}));
 
