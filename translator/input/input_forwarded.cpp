@@ -261,7 +261,7 @@ value unpacked(const value& given, std::size_t max_depth) {
 std::optional<resume_entry> read_legacy_resume(const object& bag, std::size_t max_depth) {
     const value* const command = find_member(bag, "command");
     const object* const members = command == nullptr ? nullptr : command->if_object();
-    const value* const resume = members == nullptr ? nullptr : find_member(*members, "resume");
+    const value* const resume = members == nullptr ? nullptr : members->if_contains("resume");
     if (resume == nullptr) {
         return std::nullopt;
     }
@@ -272,6 +272,10 @@ std::optional<resume_entry> read_legacy_resume(const object& bag, std::size_t ma
         if (event.is_object()) {
             entry.interrupt_id = string_in(event.get_object(), "id");
         }
+    }
+    // Null answers a question by that name only: without it, nothing is answered.
+    if (resume->is_null() && entry.interrupt_id.empty()) {
+        return std::nullopt;
     }
     return entry;
 }

@@ -87,6 +87,11 @@ TEST(RunInputForwarded, ReadsTheAnswerOfAnOlderClient) {
     EXPECT_EQ(named->interrupt_id, "c1:0f");
     EXPECT_FALSE(named->cancelled);
     EXPECT_EQ(resume(R"({"resume":1,"interruptEvent":{"id":"i"}})")->interrupt_id, "i");
+    const auto with_null = resume(R"({"resume":null,"interruptEvent":{"id":"i"}})");
+    ASSERT_TRUE(with_null);
+    EXPECT_EQ(with_null->payload, boost::json::value());
+    EXPECT_EQ(with_null->interrupt_id, "i");
+    EXPECT_FALSE(resume(R"({"resume":null,"interruptEvent":"text"})"));
     EXPECT_EQ(resume(R"({"resume":1,"interruptEvent":"text"})")->interrupt_id, "");
 }
 
