@@ -24,6 +24,9 @@ bool is_handing_off(stop_reason reason) noexcept {
 } // namespace
 
 boost::asio::awaitable<stop_reason> agent_run::end_without_model() {
+    if (request_.snapshot) {
+        emit_snapshot(conversation_.thread(), conversation_.tip());
+    }
     switch (request_.next) {
     case session::next_step::wait_for_answers:
         co_return stop_reason::partial_answers;
@@ -35,9 +38,6 @@ boost::asio::awaitable<stop_reason> agent_run::end_without_model() {
     case session::next_step::nothing:
     case session::next_step::call_model:
         break;
-    }
-    if (request_.snapshot) {
-        emit_snapshot(conversation_.thread(), conversation_.tip());
     }
     co_return stop_reason::nothing_new;
 }

@@ -164,6 +164,7 @@ public:
         }
         find_stored();
         decide_next();
+        plan_.snapshot = plan_.next == next_step::wait_for_answers && answers_inner_;
         store();
         return std::move(plan_);
     }

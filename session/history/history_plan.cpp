@@ -379,7 +379,15 @@ private:
             plan_.next = user || result ? next_step::call_model : next_step::nothing;
             plan_.new_user_turn = user;
         }
-        plan_.snapshot = plan_.next == next_step::nothing && misses_messages();
+        // A client does not know whose call it answers, so it is sent the answers of subagents.
+        plan_.snapshot = plan_.next == next_step::nothing ? misses_messages() : answers_inner();
+    }
+
+    [[nodiscard]] bool answers_inner() const {
+        return plan_.next == next_step::wait_for_answers &&
+               std::ranges::any_of(plan_.change.messages, [](const stored_message& each) {
+                   return !each.message.subagent_run_id.empty();
+               });
     }
 
     // The end of the branch as the model sees it.

@@ -96,7 +96,8 @@ struct history_plan {
     std::vector<taken_answer> refused_calls;    ///< the calls that were denied or cancelled.
     std::string_view refusal;                   ///< With `refuse`: why, without content.
     std::vector<std::string> new_user_messages; ///< Their ids; each gets one `user.message`.
-    /// Set with `nothing` if the client lacks messages of the branch: send them.
+    /// The client lacks messages of the branch, or the owners of its answers: send them. Set with
+    /// `nothing` and `wait_for_answers` only.
     bool snapshot = false;
     bool new_user_turn = false; ///< `tool_choice` applies to the first model call of a user turn.
     std::vector<std::string> warnings; ///< One sentence each, without content; for the log.

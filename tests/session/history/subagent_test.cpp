@@ -151,6 +151,32 @@ TEST(Subagent, AnAnswerBelongsToTheAgentThatHasMadeTheCall) {
     EXPECT_EQ(made.thread.nodes.back().message.subagent_run_id, "c1:agent");
 }
 
+TEST(Subagent, AnAnswerIsSentBackWithItsOwnerWhileOthersAreAwaited) {
+    thread_builder thread;
+    thread.user("u1", "One")
+        .assistant("a1", "", {agent_call("c1")}, call_status::suspended)
+        .assistant("b1", "", {call("c3", "paint"), call("c4", "move")}, call_status::pending)
+        .offered({"paint", "move"});
+    const thread_record stored = owned(thread.build(), {{"b1", "c1"}});
+    for (const history_mode mode : {history_mode::server, history_mode::client}) {
+        history_policy policy;
+        policy.mode = mode;
+        std::vector<message> messages{answer("c3", "done")};
+        if (mode == history_mode::client) {
+            messages.insert(
+                messages.begin(),
+                {stored.nodes[0].message, stored.nodes[1].message, stored.nodes[2].message}
+            );
+        }
+
+        const planned made = plan(stored, request(std::move(messages)), policy);
+
+        EXPECT_EQ(made.plan.next, next_step::wait_for_answers);
+        EXPECT_TRUE(made.plan.snapshot);
+        EXPECT_EQ(made.thread.nodes.back().message.subagent_run_id, subagent_run_id("c1"));
+    }
+}
+
 TEST(Subagent, TheCallsOfAllItsAgentsGoOnOnceItsCallIsApproved) {
     const thread_record stored = waiting();
 
