@@ -59,6 +59,9 @@ public:
     /// they begin and end.
     virtual void emit_inner(std::string_view /*subagent_run_id*/, const runner_event& /*event*/) {}
 
+    /// The subagentRunId of the run if it is a subagent's, otherwise empty.
+    [[nodiscard]] virtual std::string_view subagent_run_id() const noexcept { return {}; }
+
     /// Events between begin_batch() and end_batch() arrived together and are shown together, at
     /// end_batch() or after the handlers that are ready. All other events are shown after the
     /// current handler of the executor.

@@ -5,6 +5,7 @@
 #include "session/base/heavy_work.hpp"
 #include "session/base/json_patch.hpp"
 #include "session/base/json_pointer.hpp"
+#include "session/base/sha256_text.hpp"
 #include "session/conversation/media_part.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -36,9 +37,30 @@ const json::object& metadata_of(const session::message& activity) {
 
 } // namespace
 
-loop_context::kept* loop_context::find(std::string_view id) noexcept {
-    const auto found =
-        std::ranges::find_if(activities_, [id](const kept& each) { return each.message.id == id; });
+// In the form of a UUID of version 8 (RFC 9562), because some clients parse the ids of messages as
+// UUIDs, made of a digest, so that a later run finds the activity again.
+std::string loop_context::message_id(std::string_view name) const {
+    std::string named = "activity\n";
+    named.append(sink_->subagent_run_id()).append("\n").append(name);
+    std::string id = sha256_text(named).substr(0, 32);
+    id[12] = '8';
+    id[16] = '8';
+    for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
+        id.insert(dash, 1, '-');
+    }
+    return id;
+}
+
+loop_context::kept* loop_context::find(std::string_view id) {
+    const auto find_message = [this](std::string_view message) {
+        return std::ranges::find_if(activities_, [message](const kept& each) {
+            return each.message.id == message;
+        });
+    };
+    auto found = find_message(id);
+    if (found == activities_.end()) {
+        found = find_message(message_id(id));
+    }
     return found == activities_.end() ? nullptr : &*found;
 }
 
@@ -95,7 +117,7 @@ result<std::string> loop_context::show_activity(activity shown) {
             return refused_activity("is one too many for this run");
         }
         known = &activities_.emplace_back();
-        known->message.id = shown.id.empty() ? ids_->next("act") : std::move(shown.id);
+        known->message.id = shown.id.empty() ? ids_->next("act") : message_id(shown.id);
         known->message.role = session::role::activity;
     }
     known->message.activity_type = std::move(shown.type);

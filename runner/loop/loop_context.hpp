@@ -70,7 +70,11 @@ private:
             sink_->emit(event);
         }
     }
-    [[nodiscard]] kept* find(std::string_view id) noexcept;
+    /// The id of the message of an activity that the application names. Nothing else in the thread
+    /// has it: not another agent's activity of that name, nor a message with that name as its id.
+    [[nodiscard]] std::string message_id(std::string_view name) const;
+    /// By the id of its message, or its name.
+    [[nodiscard]] kept* find(std::string_view id);
     /// True if an activity may have these; `known` is null for a new one.
     [[nodiscard]] bool has_room(
         const kept* known, const boost::json::object& content, const boost::json::object& metadata

@@ -29,6 +29,7 @@ public:
     [[nodiscard]] const std::string& last_text() const noexcept { return last_text_; }
 
     void emit(const runner_event& event) override;
+    [[nodiscard]] std::string_view subagent_run_id() const noexcept override { return id_; }
     void begin_batch() override { within_.sink.begin_batch(); }
     void end_batch() override { within_.sink.end_batch(); }
     [[nodiscard]] bool has_room() const noexcept override { return within_.sink.has_room(); }

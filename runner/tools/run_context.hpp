@@ -18,8 +18,10 @@ namespace agui::runner {
 /// Structured progress that a user interface shows as a widget of its own. It is a message of the
 /// conversation that no model is ever sent.
 struct activity {
-    std::string id = {}; ///< Its message's id. Empty: a new activity, which gets an id.
-    std::string type;    ///< Chosen by the application; clients ignore unknown types.
+    /// The application's name for it. An agent's activities of one name are one, also in later runs
+    /// of the thread. The activity is a new one if it is empty.
+    std::string id = {};
+    std::string type; ///< Chosen by the application; clients ignore unknown types.
     boost::json::object content;
     /// If false, clients that already have the activity keep it as it is.
     bool replace = true;
@@ -55,12 +57,13 @@ public:
 
     // Events, shown at once in the order of the calls. Texts must be UTF-8.
 
-    /// Creates or replaces an activity; returns its id. It is stored with the run's next commit, so
-    /// that histories show it where it began. errc::invalid_input above the limits, if the id is
-    /// not sound (is_sound_id), and for types that begin with `agui-gateway.`.
+    /// Creates or replaces an activity; returns the id of its message, which also names it in this
+    /// run. It is stored with the run's next commit, so that histories show it where it began.
+    /// errc::invalid_input above the limits, if the id is not sound (is_sound_id), and for types
+    /// that begin with `agui-gateway.`.
     [[nodiscard]] virtual result<std::string> show_activity(activity shown) = 0;
-    /// Changes an activity that this run has shown, by a JSON Patch of its content. Fails as
-    /// apply_patch(); errc::not_found for any other activity.
+    /// Changes an activity that this run has shown, named as in show_activity(), by a JSON Patch of
+    /// its content. Fails as apply_patch(); errc::not_found for any other activity.
     [[nodiscard]] virtual result<void>
     patch_activity(std::string_view id, const boost::json::value& patch) = 0;
     /// Begins a step, which finish_step() or the end of the run ends. Nothing happens if it has

@@ -116,14 +116,14 @@ TEST_F(Activities, AreShownAsTheyChangeAndKeptAmongTheMessages) {
     EXPECT_THAT(
         events_by_type(body, {"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "TOOL_CALL_RESULT"}),
         ElementsAre(
-            R"({"type":"ACTIVITY_SNAPSHOT","messageId":"a1","activityType":"search","content":{"found":0}})",
-            R"({"type":"ACTIVITY_DELTA","messageId":"a1","activityType":"search","patch":[{"op":"replace","path":"/found","value":3}]})",
+            R"({"type":"ACTIVITY_SNAPSHOT","messageId":"c8e6692d-c639-8894-867c-4f3773ae168d","activityType":"search","content":{"found":0}})",
+            R"({"type":"ACTIVITY_DELTA","messageId":"c8e6692d-c639-8894-867c-4f3773ae168d","activityType":"search","patch":[{"op":"replace","path":"/found","value":3}]})",
             HasSubstr(R"("content":"yes")")
         )
     );
     const auto kept = ElementsAre(
         "user", "assistant", "tool",
-        R"({"id":"a1","role":"activity","content":{"found":3},"activityType":"search"})",
+        R"({"id":"c8e6692d-c639-8894-867c-4f3773ae168d","role":"activity","content":{"found":3},"activityType":"search"})",
         "assistant"
     );
     EXPECT_THAT(messages(), kept);
@@ -236,7 +236,7 @@ TEST_F(Activities, AnAnswersEffectsAreCarriedOut) {
         events_by_type(run("r1"), {"STATE_SNAPSHOT", "ACTIVITY_SNAPSHOT", "TOOL_CALL_RESULT"}),
         ElementsAre(
             R"({"type":"STATE_SNAPSHOT","snapshot":{"a":1}})",
-            R"({"type":"ACTIVITY_SNAPSHOT","messageId":"a1","activityType":"card","content":{"n":1}})",
+            R"({"type":"ACTIVITY_SNAPSHOT","messageId":"c8e6692d-c639-8894-867c-4f3773ae168d","activityType":"card","content":{"n":1}})",
             HasSubstr(R"("content":"result")")
         )
     );
