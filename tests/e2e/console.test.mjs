@@ -132,7 +132,7 @@ describe('the console', () => {
             await view.tab('waiting');
             await page.fill('#waiting textarea', result);
             await view.answer(button);
-            assert.ok((await page.textContent('#events')).includes(result));
+            await page.waitForFunction((text) => document.querySelector('#events').textContent.includes(text), result);
             const { fixture } = await checkDownload(button.replaceAll(' ', '-'));
             assert.equal(fixture.steps[1].request.messages[0].role, 'tool');
         }
