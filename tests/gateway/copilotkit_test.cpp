@@ -317,7 +317,7 @@ TEST_F(CopilotKit, SuggestionsEndWithAReaderThatIsCutOff) {
     const auto has_ended = [&log] {
         return std::ranges::any_of(log.lines(), [](const std::string& line) {
             return line.find("run ended") != std::string::npos &&
-                   line.find("reason=cancelled") != std::string::npos;
+                   line.find("reason=user_stop") != std::string::npos;
         });
     };
     while (!has_ended() && std::chrono::steady_clock::now() < deadline) {
