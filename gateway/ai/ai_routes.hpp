@@ -12,7 +12,7 @@
 
 namespace agui::gateway {
 
-/// What the AI SDK's routes are made of. All references must outlive the handlers.
+/// The services behind the AI SDK's routes. All references must outlive the handlers.
 struct ai_parts {
     run_route run; ///< That of POST /agui.
     session::store& store;

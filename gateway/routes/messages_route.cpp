@@ -31,7 +31,7 @@ struct wanted_messages {
     translator::projection form{};
     std::optional<std::uint64_t> branch; ///< The head branch if empty.
     bool is_page = false;
-    std::string before; ///< Empty: the end of the branch.
+    std::string before; ///< If empty, the page ends with the branch.
     std::size_t limit = 0;
 };
 

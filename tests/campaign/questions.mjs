@@ -42,7 +42,7 @@ export function createPerson({ drive, exchange, steer, steers, hasLost, note, vi
         return { interruptId: id, status: 'resolved', payload: kind === 'approval' ? approval() : { answer: mark } };
     }
 
-    // What is open after a run that could not say so, because it failed or was stopped.
+    // These are open after a run that could not say so, because it failed or was stopped.
     async function openInterrupts({ thread, known }) {
         for (let attempt = 0; attempt < 2000; attempt += 1) {
             const reply = await exchange('GET', `/agui/threads/${thread}/pending`, undefined, () => {}).catch(() => undefined);

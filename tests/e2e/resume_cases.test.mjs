@@ -114,7 +114,7 @@ class Case {
         assert.equal(this.stage.weather.calls.filter(this.kind.wasAnswered).length, count);
     }
 
-    /// What the n-th request tells the model, in short form.
+    /// The n-th request to the model, in short form.
     async told(number) {
         return outline((await this.stage.model.request(this.stage.key, number)).conversation);
     }

@@ -1,4 +1,4 @@
-// What the tests of interrupts share: a model server, the weather service behind a webhook, and gateways that use both.
+// The tests of interrupts share a model server, the weather service behind a webhook, and gateways that use both.
 // Each test has a thread of its own.
 
 import assert from 'node:assert/strict';

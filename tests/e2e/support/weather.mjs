@@ -43,7 +43,7 @@ export class WeatherService {
         return { message: 'Which unit?', responseSchema: unit, metadata: { title: 'Unit', kind: 'forged' } };
     }
 
-    /// What is asked about a city before it is answered.
+    /// The questions about a city that come before its answer.
     questionsAbout(city) {
         const isThere = { message: 'Is it there?', responseSchema: { type: 'boolean' } };
         const { question } = this;
