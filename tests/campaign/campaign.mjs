@@ -58,6 +58,7 @@ export async function createCampaign({
     const holders = new Map(); ///< For a run the gateway that has asked a model for it.
     const saidIn = new Map(); ///< The text that the model has said for a run.
     let freshRuns; ///< While untilFreshRunsShown() waits.
+    const acknowledgedCalls = new Set(); ///< Calls whose answer the gateway has acknowledged.
 
     function modelChunk(delta, finish = null) {
         return `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
@@ -100,6 +101,7 @@ export async function createCampaign({
         const name = `${thread}/${run}`;
         const open = { thread, run, by };
         note('upstream', { thread, run, messages });
+        if (messages.some((message) => acknowledgedCalls.has(message.tool_call_id))) counts.told += 1;
         note('calls', { what: 'begin', ...open });
         openCalls.add(open);
         if (!holders.has(name)) freshRuns?.runs.add(name);
@@ -233,7 +235,7 @@ export async function createCampaign({
     // ---- Clients.
 
     let stopping = false;
-    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0, answers: 0, resumedElsewhere: 0,
+    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0, told: 0, answers: 0, resumedElsewhere: 0,
         gone: 0, left: 0, steered: 0, returned: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
     let readerCount = 0;
@@ -359,7 +361,10 @@ export async function createCampaign({
         const onFrame = (sequence, data, link) => {
             const event = JSON.parse(data);
             if (sequence === 0) return false; // RUN_ERROR store_unavailable: the durable end is read later.
-            if (!seen) note('acknowledged', { thread, run, answers });
+            if (!seen) {
+                note('acknowledged', { thread, run, answers });
+                for (const call of answers) acknowledgedCalls.add(call);
+            }
             seen = true;
             unknown = false;
             first ??= link.by;

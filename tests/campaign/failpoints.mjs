@@ -112,8 +112,8 @@ const places = [
     { name: 'drain.runs_ended', at: 1, ways: noError, when: 'stop' },
 ];
 
-// Whether these clients pass a place, and get as far as a hand-off and a tool, depends on the machine (a kill may come
-// early): more clients are started until they have.
+// Whether these clients pass a place, and get as far as a server tool and a model that is told an acknowledged answer,
+// depends on the machine (a kill may come early): more clients are started until they have.
 const mostRounds = 10;
 
 // A process that a failpoint has killed is restarted without the failpoint.
@@ -140,7 +140,7 @@ async function stumble({ name, at, when, clients, durability, hasty, queue, stee
         Array.from({ length: count }, (_, i) => campaign.converse(round * count + i, 1));
     const passedPlace = () => campaign.log().includes(`failpoint ${name}`);
     const enough = () => (when === 'stop' || passedPlace())
-        && campaign.counts.handoffs > 0 && campaign.counts.executed > 0;
+        && campaign.counts.told > 0 && campaign.counts.executed > 0;
     for (let round = 0; round < mostRounds && (round === 0 || !enough()); round += 1) {
         const conversations = converse(round);
         if (when === 'restart' && !passedPlace()) {
