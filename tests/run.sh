@@ -99,7 +99,7 @@ summary_of_log() { sed -n 's/^\([0-9]\+\) passed, \([0-9]\+\) failed$/\1 \2/p' "
 install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
-    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium postgresql-15)
+    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium postgresql-15 nginx-light caddy openssl)
     if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
@@ -402,6 +402,7 @@ release_parts() {
     model_streams release 200 1
     input_fuzz release 1000
     node_tests release "The chat stream: client and page; the console" chat_stream_client.test.mjs chat_stream_page.test.mjs console.test.mjs
+    node_tests release "nginx and Caddy in front of the gateway" proxies.test.mjs
     kill_campaign release
     if $all; then peers_campaign release; fi
 }
