@@ -2,160 +2,118 @@
 // CopilotKit on the gateway's own routes. AGUI_HTTP_AGENT_APP and AGUI_COPILOTKIT_APP are the folders of the built apps.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import path from 'node:path';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { Files, chatPages, launchChromium, within } from './support/browser.mjs';
+import { describe, it } from 'node:test';
+import { apps, call, notBuilt, setApp, words } from './support/app.mjs';
+import { within } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
-import { Gateway, stopAll } from './support/gateway.mjs';
-import { ModelServer, gate } from './support/model.mjs';
-import { WeatherService } from './support/weather.mjs';
 
-const screenshots = process.env.AGUI_PAGE_SCREENSHOTS;
-const call = (name, args) => ({ name, arguments: JSON.stringify(args), id: `call_${randomUUID()}` });
-const words = Array.from({ length: 60 }, (_, at) => `word${at} `).join('').trim();
-const copilotKit = chatPages.find(({ name }) => name.startsWith('CopilotKit'));
-
-for (const [app, variable, base] of [['http-agent', 'AGUI_HTTP_AGENT_APP', '/agui'], ['copilotkit', 'AGUI_COPILOTKIT_APP', '/copilotkit']]) {
-    describe(`the app of examples/clients/${app}`, { skip: !process.env[variable] && `${variable} is not set: tests/run.sh --all sets it` }, () => {
-        const isHttpAgent = app === 'http-agent';
-        const ui = isHttpAgent ? { input: '#text', send: 'button', message: '#messages p', idle: 'button' } : copilotKit;
-        let files;
-        let model;
-        let weather;
-        let gateway;
-        let browser;
-        let context;
-        let page;
-        let key;
-        let rest; ///< Opens the rest of the model's answer.
-        let refused; ///< Requests of the page with a 4xx or 5xx.
-        let problems; ///< Errors of the page.
-
-        before(async () => {
-            files = await Files.start(process.env[variable]);
-            model = await ModelServer.start();
-            weather = await WeatherService.start();
-            gateway = await Gateway.start({
-                model,
-                config: {
-                    server: { copilotkit_path: '/copilotkit', cors_origins: [files.origin] },
-                    tools: { webhook: [{ ...weather.tool, approval: 'always' }] },
-                },
-            });
-            browser = await launchChromium();
-        });
-        after(async () => {
-            await browser?.close();
-            await stopAll(gateway, weather, model, files);
-        });
-        beforeEach(async (test) => {
-            key = `[${test.name} ${randomUUID()}]`;
-            rest = gate();
-            refused = [];
-            problems = [];
-            weather.calls.length = 0;
-            context = await browser.newContext();
-            page = await context.newPage();
-            page.setDefaultTimeout(15_000);
-            page.on('response', (response) => response.url().startsWith(gateway.base) && response.status() >= 400 &&
-                refused.push(`${response.status()} ${response.request().method()} ${response.url()}`));
-            page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
-            page.on('pageerror', (error) => problems.push(String(error)));
-            await page.goto(`${files.origin}/?${new URLSearchParams({ gateway: gateway.base + base, runtime: gateway.base + base })}`);
-            await page.locator(ui.input).waitFor();
-        });
-        afterEach(async (test) => {
-            rest.open();
-            if (screenshots) await page.screenshot({ path: path.join(screenshots, `${app}-app-${test.name}.png`.replaceAll(/[^\w.]/g, '-')) });
-            await context.close();
-            assert.deepEqual(refused, []);
-            assert.deepEqual(problems, []);
-        });
-
-        async function ask(text) {
-            await page.fill(ui.input, text);
-            await page.click(ui.send);
-        }
-        const shown = (text) => page.locator(ui.message).filter({ hasText: text }).first().waitFor();
-        const idle = () => page.locator(ui.idle).waitFor();
-        const button = (name) => page.getByRole('button', { name, exact: true });
-        async function reload() {
-            await page.reload();
-            await page.locator(ui.input).waitFor();
-        }
+for (const name of ['http-agent', 'copilotkit']) {
+    describe(`the app of examples/clients/${name}`, { skip: notBuilt(apps[name].variable) }, () => {
+        const stage = setApp(name);
 
         it('shows the conversation again after a reload, and takes it into account', async () => {
+            const { app, key, model } = stage;
             model.script(key, [{ content: 'Hello.' }, { content: 'You said hi.' }]);
-            await ask(key);
-            await shown('Hello.');
-            await idle();
-            await reload();
-            await shown('Hello.');
-            await ask('what did I say?');
-            await shown('You said hi.');
-            await idle();
+            await app.ask(key);
+            await app.shown('Hello.');
+            await app.idle();
+            await app.reload();
+            await app.shown('Hello.');
+            await app.ask('what did I say?');
+            await app.shown('You said hi.');
+            await app.idle();
             assert.deepEqual(outline((await model.request(key, 2)).conversation).slice(-3), [`user: ${key}`, 'assistant: Hello.', 'user: what did I say?']);
         });
 
-        after(() => model.checkRequests());
-        if (isHttpAgent) return;
+        if (name === 'http-agent') return;
 
         it('goes on with an active run after a reload, which Stop then ends', async () => {
+            const { app, key, model, rest } = stage;
             model.script(key, [{ content: words, pauseAfter: 20, resume: rest.opened }, { content: 'Next.' }]);
-            await ask(key);
+            await app.ask(key);
             const exchange = await model.request(key, 1);
-            await shown('word3 ');
-            await reload();
-            await shown('word3 ');
-            await page.click(ui.stop);
+            await app.shown('word3 ');
+            await app.reload();
+            await app.shown('word3 ');
+            await app.stop();
             await within(1, exchange.closed, 'the model server is left');
-            await idle();
-            await ask('next');
-            await shown('Next.');
+            await app.idle();
+            await app.ask('next');
+            await app.shown('Next.');
+        });
+
+        it('shows an answer once and without a gap after a reload in its middle', async () => {
+            const { app, key, model, rest } = stage;
+            model.script(key, [{ content: words, pauseAfter: 20, resume: rest.opened }]);
+            await app.ask(key);
+            await app.shown('word3 ');
+            await app.reload();
+            await app.shown('word3 ');
+            rest.open();
+            await app.shown('word59');
+            await app.idle();
+            const texts = await app.page.locator(app.ui.message).allInnerTexts();
+            assert.deepEqual(texts.map((text) => text.trim()).filter((text) => text.includes('word')), [words]);
+        });
+
+        it('executes two calls of a turn', async () => {
+            const { app, key, model } = stage;
+            const colours = ['rgb(255, 0, 0)', 'rgb(0, 0, 255)'];
+            model.script(key, [{ toolCalls: colours.map((color) => call('change_background', { color })) }, { content: 'Both.' }]);
+            await app.ask(key);
+            await app.shown('Both.');
+            assert.equal(await app.page.evaluate(() => document.querySelector('nav').style.background), colours[1]);
+            assert.equal((await model.request(key, 2)).conversation.filter(({ role }) => role === 'tool').length, 2);
         });
 
         it('executes the tool of the page, and asks the user, also after a reload', async () => {
+            const { app, key, model } = stage;
             const calls = [call('change_background', { color: 'rgb(0, 0, 255)' }), call('ask_user', { question: 'Shall I?' })];
             model.script(key, [{ toolCalls: [calls[0]] }, { toolCalls: [calls[1]] }, { content: 'I do.' }]);
-            await ask(key);
-            await button('Yes').waitFor();
-            assert.equal(await page.evaluate(() => document.querySelector('nav').style.background), 'rgb(0, 0, 255)');
-            await idle();
-            await reload();
-            await button('Yes').click();
-            await shown('I do.');
+            await app.ask(key);
+            await app.button('Yes').waitFor();
+            assert.equal(await app.page.evaluate(() => document.querySelector('nav').style.background), 'rgb(0, 0, 255)');
+            await app.idle();
+            await app.reload();
+            await app.button('Yes').click();
+            await app.shown('I do.');
             assert.match(outline((await model.request(key, 3)).conversation).at(-1), /confirmed.*true/);
         });
 
-        for (const [name, cities] of [['Allow', ['Oslo']], ['Deny', []]]) {
-            it(`asks for an approval, also after a reload: ${name}`, async () => {
-                model.script(key, [{ toolCalls: [call('get_weather', { city: 'Oslo' })] }, { content: 'As you wish.' }]);
-                await ask(key);
-                await button(name).waitFor();
-                await reload();
-                await button(name).click();
-                await shown('As you wish.');
+        for (const [answer, cities] of [['Allow', ['Oslo']], ['Deny', []]]) {
+            it(`asks for an approval, also after a reload: ${answer}`, async () => {
+                const { app, key, model, weather } = stage;
+                model.script(key, [{ toolCalls: [call('get_weather', { city: 'Oslo' })] }, { content: 'As you wish.' }, { content: 'Next.' }]);
+                await app.ask(key);
+                await app.button(answer).waitFor();
+                await app.reload();
+                await app.button(answer).click();
+                await app.shown('As you wish.');
+                await app.idle();
                 assert.deepEqual(weather.calls.map(({ arguments: { city } }) => city), cities);
+                await app.ask('next');
+                await app.shown('Next.');
             });
         }
 
         it('lists threads with titles; they are shown, renamed, archived and deleted', async () => {
+            const { app, key, model, gateway } = stage;
+            const { page } = app;
             model.script(key, [{ content: 'Hello.' }]);
-            await ask(key);
-            await shown('Hello.');
-            await idle();
+            await app.ask(key);
+            await app.shown('Hello.');
+            await app.idle();
             const id = new URL(page.url()).searchParams.get('thread');
             const item = (text) => page.getByTestId('thread').filter({ hasText: text });
-            await button('New chat').first().click();
-            await page.locator(ui.message).first().waitFor({ state: 'detached' });
-            await reload();
+            await app.button('New chat').first().click();
+            await page.locator(app.ui.message).first().waitFor({ state: 'detached' });
+            await app.reload();
             await item(key.slice(0, 20)).first().getByRole('button').first().click();
-            await shown('Hello.');
+            await app.shown('Hello.');
             page.once('dialog', (dialog) => dialog.accept('Renamed'));
             await item(key.slice(0, 20)).first().getByRole('button', { name: /^Rename/ }).click();
             await item('Renamed').waitFor();
-            await reload();
+            await app.reload();
             await item('Renamed').getByRole('button', { name: /^Archive/ }).click();
             await item('Renamed').waitFor({ state: 'detached' });
             const stored = async () => (await fetch(`${gateway.url}/threads/${id}`)).json();

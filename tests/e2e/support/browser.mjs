@@ -47,9 +47,9 @@ export async function within(seconds, promise, what) {
     }
 }
 
-/// Serves the files of a folder.
+/// Serves the files of a folder, with these headers.
 export class Files {
-    static async start(folder) {
+    static async start(folder, headers = {}) {
         const files = new Files();
         files.server = http.createServer((request, response) => {
             const name = path.basename(new URL(request.url, 'http://localhost').pathname) || 'index.html';
@@ -58,7 +58,7 @@ export class Files {
                 response.writeHead(404).end();
                 return;
             }
-            response.writeHead(200, { 'Content-Type': types[path.extname(name)] ?? 'application/octet-stream' });
+            response.writeHead(200, { ...headers, 'Content-Type': types[path.extname(name)] ?? 'application/octet-stream' });
             fs.createReadStream(file).pipe(response);
         });
         await new Promise((resolve) => files.server.listen(0, '127.0.0.1', resolve));

@@ -1,0 +1,169 @@
+// An app of examples/clients in headless Chromium: its page, the gateway and model server behind it, and a record of
+// every request, console error and violation of a strict Content-Security-Policy. A test that leaves an unexpected one fails.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, afterEach, before, beforeEach } from 'node:test';
+import { Files, chatPages, launchChromium } from './browser.mjs';
+import { Gateway, stopAll } from './gateway.mjs';
+import { ModelServer, gate } from './model.mjs';
+import { WeatherService } from './weather.mjs';
+
+const screenshots = process.env.AGUI_PAGE_SCREENSHOTS;
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; " +
+    "img-src 'self' data: blob: http://127.0.0.1:*; connect-src 'self' http://127.0.0.1:*; base-uri 'none'; form-action 'none'";
+
+/// A long answer that can be cut into frames.
+export const words = Array.from({ length: 60 }, (_, at) => `word${at} `).join('').trim();
+
+/// A call as the scripts of models have it.
+export const call = (name, args) => ({ name, arguments: JSON.stringify(args), id: `call_${randomUUID()}` });
+
+/// Why a suite of an app does not run, or false.
+export const notBuilt = (...variables) => {
+    const missing = variables.find((variable) => !process.env[variable]);
+    return missing !== undefined && `${missing} is not set: tests/run.sh --all sets it`;
+};
+
+/// How the parts of each app are found. `base` is the path of the gateway that the app's address names. `tolerated` is a
+/// complaint of the app's packages: zod tries whether the page may generate code, and does without.
+export const apps = {
+    'http-agent': {
+        variable: 'AGUI_HTTP_AGENT_APP', base: '/agui', input: '#text', send: 'role=button[name="Send"]',
+        idle: 'role=button[name="Send"]', message: '#messages p', tolerated: 'CSP: script-src eval',
+    },
+    copilotkit: { ...chatPages.find(({ name }) => name.startsWith('CopilotKit')), variable: 'AGUI_COPILOTKIT_APP', base: '/copilotkit' },
+    'assistant-ui': {
+        variable: 'AGUI_ASSISTANT_UI_APP', base: '/agui', input: '[placeholder="Message"]', send: 'role=button[name="Send"]',
+        stop: 'role=button[name="Stop"]', idle: 'role=button[name="Send"]', message: '.message',
+    },
+};
+
+/// One page of an app, with the steps of a person and what the page has asked of servers.
+export class AppPage {
+    static async open(stage, { context: options = {}, query = {} } = {}) {
+        const app = new AppPage();
+        Object.assign(app, { stage, ui: stage.ui, query, requests: [], problems: [] });
+        app.context = await stage.browser.newContext(options);
+        app.page = await app.context.newPage();
+        app.page.setDefaultTimeout(15_000);
+        await app.page.addInitScript(() => {
+            document.addEventListener('securitypolicyviolation', (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
+        });
+        app.page.on('response', (response) => {
+            if (response.request().method() !== 'OPTIONS') app.note(response.request(), response.status());
+        });
+        app.page.on('requestfailed', (request) => app.note(request, request.failure()?.errorText));
+        app.page.on('console', (message) => {
+            if (message.type() === 'error' && message.text() !== app.ui.tolerated) app.problems.push(message.text());
+        });
+        app.page.on('pageerror', (error) => app.problems.push(String(error)));
+        return app;
+    }
+
+    note(request, status) {
+        const { pathname, search, host } = new URL(request.url());
+        const known = this.requests.find((each) => each.request === request);
+        if (known) known.status = `${known.status} ${status}`;
+        else this.requests.push({ request, method: request.method(), path: pathname + (host === this.stage.host ? search : ''), host, status: String(status) });
+    }
+
+    /// The requests to the gateway, or to the server in front of it.
+    asked(method, path) {
+        return this.requests.filter((each) => each.host === this.stage.host && each.method === method && each.path === path);
+    }
+
+    async load(more = {}) {
+        await this.page.goto(`${this.stage.files.origin}/?${new URLSearchParams({ ...this.stage.address(), ...this.query, ...more })}`);
+        await this.page.locator(this.ui.input).waitFor();
+    }
+
+    async reload() {
+        await this.page.reload();
+        await this.page.locator(this.ui.input).waitFor();
+    }
+
+    async ask(text) {
+        await this.page.fill(this.ui.input, text);
+        await this.page.click(this.ui.send);
+    }
+
+    shown(text) {
+        return this.page.locator(this.ui.message).filter({ hasText: text }).last().waitFor();
+    }
+
+    idle() {
+        return this.page.locator(this.ui.idle).waitFor();
+    }
+
+    stop() {
+        return this.page.click(this.ui.stop);
+    }
+
+    button(name) {
+        return this.page.getByRole('button', { name, exact: true });
+    }
+
+    async picture(name) {
+        if (!screenshots) return;
+        const file = path.join(screenshots, name.replaceAll(/[^\w.]+/g, '-'));
+        await this.page.screenshot({ path: `${file}.png` });
+        fs.writeFileSync(`${file}.requests.txt`, this.requests.map(({ method, path: asked, host, status }) => `${status} ${method} ${host}${asked}\n`).join(''));
+    }
+
+    /// Closes the page, and fails if it left a refused or failed request, an error or a violation.
+    async close() {
+        await this.context.close();
+        // A page leaves requests itself, on a reload or when a part of it is unmounted: those are aborted.
+        const unexpected = this.requests.filter(({ status }) => !/^([23]\d\d)?( ?net::ERR_ABORTED)?$/.test(status));
+        assert.deepEqual(unexpected.map(({ method, path: asked, status }) => `${status} ${method} ${asked}`), []);
+        assert.deepEqual(this.problems, []);
+    }
+}
+
+/// Starts the app `name` and what it needs for the tests of the surrounding suite. Before each test a page is opened and,
+/// unless `blank`, loaded. `config` is the gateway's, `inFront` starts a server between page and gateway: {url, stop()}.
+export function setApp(name, { config = {}, inFront, blank = false } = {}) {
+    const stage = { name, ui: apps[name] };
+    stage.address = () => {
+        const url = stage.front?.url ?? stage.gateway.base + stage.ui.base;
+        return { gateway: url, runtime: url };
+    };
+
+    before(async () => {
+        stage.files = await Files.start(process.env[stage.ui.variable], { 'Content-Security-Policy': policy });
+        stage.model = await ModelServer.start();
+        stage.weather = await WeatherService.start();
+        stage.gateway = await Gateway.start({
+            model: stage.model,
+            config: {
+                ...config,
+                server: { copilotkit_path: '/copilotkit', cors_origins: [stage.files.origin], ...config.server },
+                tools: { webhook: [{ ...stage.weather.tool, approval: 'always' }] },
+            },
+        });
+        stage.front = await inFront?.(stage);
+        stage.host = new URL(stage.address().gateway).host;
+        stage.browser = await launchChromium();
+    });
+    after(async () => {
+        await stage.browser?.close();
+        await stopAll(stage.front, stage.gateway, stage.weather, stage.model, stage.files);
+    });
+    beforeEach(async (test) => {
+        stage.key = `[${test.name} ${randomUUID()}]`;
+        stage.rest = gate(); // Opens the rest of the model's answer.
+        stage.weather.calls.length = 0;
+        stage.app = await AppPage.open(stage);
+        if (!blank) await stage.app.load();
+    });
+    afterEach(async (test) => {
+        stage.rest.open();
+        await stage.app.picture(`${stage.name}-app-${test.name}`);
+        await stage.app.close();
+    });
+    after(() => stage.model?.checkRequests());
+    return stage;
+}
