@@ -197,14 +197,17 @@ gateway_agent() {
     tar -xzf "$packed"/agui-gateway-agent-*.tgz -C "$packed" && export AGUI_GATEWAY_AGENT=$packed/package
 }
 
-# client_app VARIABLE FOLDER: builds the app of examples/clients with the packed gateway-agent, as a user would; the
+# client_app VARIABLE FOLDER PACKAGE...: builds the app of examples/clients with these packed packages, as a user would; the
 # variable says where it is.
 client_app() {
-    local variable=$1 source=$project/examples/clients/$2 page=$work/app-$2
-    node_packages "Node packages of the app $2" "$source" || return 1
-    step "gateway-agent in the app $2" env -C "$source" "${npm[@]}" install --no-save --ignore-scripts --no-audit --no-fund \
-        "$work"/gateway-agent/agui-gateway-agent-*.tgz || return 1
-    step "the app $2" env -C "$source" node node_modules/vite/bin/vite.js build --outDir "$page" --emptyOutDir --assetsDir . \
+    local variable=$1 app=$2 source=$project/examples/clients/$2 page=$work/app-$2
+    shift 2
+    node_packages "Node packages of the app $app" "$source" || return 1
+    if [ $# -gt 0 ]; then
+        step "packed packages in the app $app" env -C "$source" "${npm[@]}" install --no-save --ignore-scripts --no-audit --no-fund \
+            "$@" || return 1
+    fi
+    step "the app $app" env -C "$source" node node_modules/vite/bin/vite.js build --outDir "$page" --emptyOutDir --assetsDir . \
         --logLevel error || return 1
     export "$variable=$page"
 }
@@ -450,11 +453,12 @@ other_clients_part() {
     prepare_rust_client
     prepare_python_clients
     node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
-    client_app AGUI_ASSISTANT_UI_APP assistant-ui &&
+    client_app AGUI_ASSISTANT_UI_APP assistant-ui "$work"/gateway-agent/agui-gateway-agent-*.tgz &&
         node_tests release "The apps of examples/clients in Chromium" assistant_ui_app.test.mjs
     browser_page AGUI_COPILOTKIT_PAGE browser &&
         bundled_app AGUI_HTTP_AGENT_APP http-agent main.js "$e2e/node_modules" --alias:@ag-ui/client=ag-ui-client-1 &&
         bundled_app AGUI_COPILOTKIT_APP copilotkit main.jsx "$e2e/browser/node_modules" &&
+        client_app AGUI_TANSTACK_APP tanstack &&
         browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
         node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }

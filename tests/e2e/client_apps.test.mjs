@@ -1,5 +1,6 @@
-// The apps of examples/clients that need nothing but released packages, in headless Chromium: HttpAgent alone, and
-// CopilotKit on the gateway's own routes. AGUI_HTTP_AGENT_APP and AGUI_COPILOTKIT_APP are the folders of the built apps.
+// The apps of examples/clients that need nothing but released packages, in headless Chromium: HttpAgent alone, CopilotKit
+// on the gateway's own routes, and TanStack AI. AGUI_HTTP_AGENT_APP, AGUI_COPILOTKIT_APP and AGUI_TANSTACK_APP are the
+// folders of the built apps.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,9 +8,9 @@ import { apps, call, notBuilt, setApp, words } from './support/app.mjs';
 import { within } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
 
-for (const name of ['http-agent', 'copilotkit']) {
+for (const name of ['http-agent', 'copilotkit', 'tanstack']) {
     describe(`the app of examples/clients/${name}`, { skip: notBuilt(apps[name].variable) }, () => {
-        const stage = setApp(name);
+        const stage = setApp(name, { config: { agent: name === 'tanstack' ? { events: ['tanstack'] } : {} } });
 
         it('shows the conversation again after a reload, and takes it into account', async () => {
             const { app, key, model } = stage;
@@ -95,6 +96,8 @@ for (const name of ['http-agent', 'copilotkit']) {
                 await app.shown('Next.');
             });
         }
+
+        if (name === 'tanstack') return;
 
         it('lists threads with titles; they are shown, renamed, archived and deleted', async () => {
             const { app, key, model, gateway } = stage;

@@ -122,6 +122,29 @@ describe('the client of TanStack AI 0.58.0', () => {
         assert.equal(service.calls.length, 0);
     });
 
+    for (const reload of [false, true]) {
+        it(`takes an approval as an object${reload ? ', also after a reload' : ''}; a boolean alone is not sent as one`, async () => {
+            service.calls.length = 0;
+            model.script(key, [{ toolCalls: [{ name: 'get_weather', arguments: '{"city":"Oslo"}', id: `a-${threadId}` }] }, { content: 'Clear.' }]);
+            let client = open();
+            await client.sendMessage(key);
+            await until(() => !client.getIsLoading());
+            if (reload) client = open({ persistence: true });
+            await until(() => client.getInterruptState().interrupts.length > 0);
+            const [interrupt] = client.getInterruptState().interrupts;
+
+            client.resolveInterrupts(true);
+            await client.addToolApprovalResponse({ id: interrupt.id, approved: true });
+            assert.equal(client.getInterruptState().interruptErrors[0].code, 'unsupported-bulk-operation');
+            assert.equal(model.requests(key).length, 1);
+            interrupt.resolveInterrupt({ approved: true });
+
+            await until(() => texts(client).join('').includes('Clear.') && !client.getIsLoading());
+            assert.deepEqual(service.calls.map((call) => call.arguments.city), ['Oslo']);
+            assert.deepEqual(client.getInterruptState().interrupts, []);
+        });
+    }
+
     it('refuses what it does not know', async () => {
         assert.deepEqual(await (await hydration({ threadId })).json(), { messages: [], activeRun: null, interrupts: null });
         assert.equal((await hydration({})).status, 422);

@@ -35,10 +35,10 @@ export const apps = {
         idle: 'role=button[name="Send"]', message: '#messages p', tolerated: 'CSP: script-src eval',
     },
     copilotkit: { ...chatPages.find(({ name }) => name.startsWith('CopilotKit')), variable: 'AGUI_COPILOTKIT_APP', base: '/copilotkit' },
-    'assistant-ui': {
-        variable: 'AGUI_ASSISTANT_UI_APP', base: '/agui', input: '[placeholder="Message"]', send: 'role=button[name="Send"]',
-        stop: 'role=button[name="Stop"]', idle: 'role=button[name="Send"]', message: '.message',
-    },
+    ...Object.fromEntries([['assistant-ui', 'AGUI_ASSISTANT_UI_APP'], ['tanstack', 'AGUI_TANSTACK_APP']].map(([name, variable]) => [name, {
+        variable, base: '/agui', input: '[placeholder="Message"]', send: 'role=button[name="Send"]', stop: 'role=button[name="Stop"]',
+        idle: 'role=button[name="Send"]', message: '.message',
+    }])),
 };
 
 /// One page of an app, with the steps of a person and what the page has asked of servers.
