@@ -212,6 +212,12 @@ client_app() {
     export "$variable=$page"
 }
 
+# The folder of CopilotKit's own runtime, in front of the gateway.
+copilotkit_runtime() {
+    local source=$project/examples/clients/copilotkit-runtime
+    node_packages "Node packages of CopilotKit's runtime" "$source" && export AGUI_COPILOTKIT_RUNTIME=$source
+}
+
 # bundled_app VARIABLE FOLDER FILE PACKAGES OPTION...: bundles the app of examples/clients with packages that another part
 # has installed; the variable says where it is.
 bundled_app() {
@@ -459,8 +465,9 @@ other_clients_part() {
         bundled_app AGUI_HTTP_AGENT_APP http-agent main.js "$e2e/node_modules" --alias:@ag-ui/client=ag-ui-client-1 &&
         bundled_app AGUI_COPILOTKIT_APP copilotkit main.jsx "$e2e/browser/node_modules" &&
         client_app AGUI_TANSTACK_APP tanstack &&
+        copilotkit_runtime &&
         browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
+        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }
 
 sanitizer_parts() {

@@ -1,4 +1,6 @@
-import { CopilotChat, CopilotKitProvider, useFrontendTool, useHumanInTheLoop, useInterrupt, useThreads } from '@copilotkit/react-core/v2';
+import {
+    CopilotChat, CopilotKitProvider, useAgent, useFrontendTool, useHumanInTheLoop, useInterrupt, useThreads,
+} from '@copilotkit/react-core/v2';
 import '@copilotkit/react-core/v2/styles.css';
 import React, { useState } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -48,6 +50,17 @@ function Approvals() {
     return null;
 }
 
+// The state that the page and the agent share: a list that both may change.
+function SharedList() {
+    const { agent } = useAgent({ agentId: 'default' });
+    const items = agent.state?.list ?? [];
+    return (
+        <p data-testid="list">
+            List: {items.join(', ') || 'empty'} <button onClick={() => agent.setState({ ...agent.state, list: [...items, 'milk'] })}>Add milk</button>
+        </p>
+    );
+}
+
 function Threads({ shown, onShow }) {
     const { threads, renameThread, archiveThread, deleteThread } = useThreads({ agentId: 'default' });
     const rename = (id, name) => {
@@ -57,6 +70,7 @@ function Threads({ shown, onShow }) {
     return (
         <nav>
             <button onClick={() => onShow(crypto.randomUUID())}>New chat</button>
+            <SharedList />
             {threads.map(({ id, name }) => (
                 <div key={id} data-testid="thread">
                     <button aria-current={id === shown} onClick={() => onShow(id)}>{name || 'New chat'}</button>

@@ -125,8 +125,9 @@ export class AppPage {
 
 /// Starts the app `name` and what it needs for the tests of the surrounding suite. Before each test a page is opened and,
 /// unless `blank`, loaded. `config` is the gateway's, `inFront` starts a server between page and gateway: {url, stop()}.
-export function setApp(name, { config = {}, inFront, blank = false } = {}) {
-    const stage = { name, ui: apps[name] };
+/// Pictures are called by `label`.
+export function setApp(name, { config = {}, inFront, blank = false, label = name } = {}) {
+    const stage = { label, ui: apps[name] };
     stage.address = () => {
         const url = stage.front?.url ?? stage.gateway.base + stage.ui.base;
         return { gateway: url, runtime: url };
@@ -161,7 +162,7 @@ export function setApp(name, { config = {}, inFront, blank = false } = {}) {
     });
     afterEach(async (test) => {
         stage.rest.open();
-        await stage.app.picture(`${stage.name}-app-${test.name}`);
+        await stage.app.picture(`${stage.label}-app-${test.name}`);
         await stage.app.close();
     });
     after(() => stage.model?.checkRequests());
