@@ -404,7 +404,7 @@ release_parts() {
     if ! $all; then unit_tests release; fi
     fixtures release
     end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs copilotkit_routes.test.mjs approvals.test.mjs questions.test.mjs resume_cases.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs subagents_elsewhere.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs claims.test.mjs ai_sdk.test.mjs ai_routes.test.mjs ai_elsewhere.test.mjs tanstack.test.mjs
-    gateway_agent && node_tests release "The agent of examples/clients" gateway_agent.test.mjs gateway_agent_lines.test.mjs
+    gateway_agent && node_tests release "The agent of examples/clients" gateway_agent.test.mjs gateway_agent_lines.test.mjs gateway_agent_claims.test.mjs
     node_tests release "Stop and send, examples, defaults" stop_and_send.test.mjs examples_clients.test.mjs tools_example.test.mjs config_defaults.test.mjs
     node_tests release "Photos, generated media, the checker of random streams, dialects, models, vendors" photos.test.mjs generated_media.test.mjs model_streams/check.test.mjs dialects.test.mjs models.test.mjs vendors.test.mjs
     AGUI_RECORDED_STREAMS=$work/streams node_tests release "Strict schemas and clients over all streams" strict.test.mjs
@@ -460,7 +460,7 @@ other_clients_part() {
     prepare_python_clients
     node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
     client_app AGUI_ASSISTANT_UI_APP assistant-ui "$work"/gateway-agent/agui-gateway-agent-*.tgz &&
-        node_tests release "The apps of examples/clients in Chromium" assistant_ui_app.test.mjs
+        node_tests release "The apps of examples/clients in Chromium" assistant_ui_app.test.mjs assistant_ui_tabs.test.mjs
     browser_page AGUI_COPILOTKIT_PAGE browser &&
         bundled_app AGUI_HTTP_AGENT_APP http-agent main.js "$e2e/node_modules" --alias:@ag-ui/client=ag-ui-client-1 &&
         bundled_app AGUI_COPILOTKIT_APP copilotkit main.jsx "$e2e/browser/node_modules" &&

@@ -2,7 +2,7 @@ import {
     ActionBarPrimitive, AssistantRuntimeProvider, ComposerPrimitive, ErrorPrimitive, MessagePrimitive, ThreadListItemPrimitive, ThreadListPrimitive,
     ThreadPrimitive, useAssistantTool, useAui, useAuiState,
 } from '@assistant-ui/react';
-import { GatewayChats, useEarlierMessages, useGatewayRuntime } from 'agui-gateway-agent/assistant-ui';
+import { GatewayChats, useClaimedElsewhere, useEarlierMessages, useGatewayRuntime } from 'agui-gateway-agent/assistant-ui';
 import React, { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 
@@ -11,6 +11,7 @@ const query = new URLSearchParams(location.search);
 const chats = new GatewayChats({
     url: query.get('gateway') ?? 'http://127.0.0.1:8080/agui',
     pageSize: Number(query.get('page') ?? 50),
+    claims: (toolName) => toolName !== 'ask_user', // A question may be answered in any tab.
 });
 
 // The tools of the page: one that it executes, and one that asks the user.
@@ -20,6 +21,7 @@ function Tools() {
         description: 'Changes the background colour of the page',
         parameters: { type: 'object', properties: { color: { type: 'string' } }, required: ['color'] },
         execute: async ({ color }) => {
+            await window.beforePainting; // For the tests.
             document.body.style.background = color;
             return { status: 'ok' };
         },
@@ -39,6 +41,12 @@ function Tools() {
         ),
     });
     return null;
+}
+
+// Calls of the page's tools that another tab of this user executes.
+function Elsewhere() {
+    const calls = useClaimedElsewhere(chats);
+    return calls.length > 0 ? <p role="status">Another tab is executing this.</p> : null;
 }
 
 // A call of one of the server's tools. If the tool needs an approval, it waits here for the user.
@@ -94,6 +102,7 @@ function Thread() {
                 <ThreadPrimitive.Viewport className="messages">
                     <Earlier />
                     <ThreadPrimitive.Messages components={{ Message, EditComposer }} />
+                    <Elsewhere />
                 </ThreadPrimitive.Viewport>
                 <ComposerPrimitive.Root className="composer">
                     <ComposerPrimitive.Attachments>{(each) => <Attachment {...each} />}</ComposerPrimitive.Attachments>

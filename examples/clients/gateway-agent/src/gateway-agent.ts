@@ -1,7 +1,10 @@
 import { HttpAgent, runHttpRequest } from '@ag-ui/client';
 import type { BaseEvent, HttpAgentConfig, Message, RunAgentInput } from '@ag-ui/client';
+import { Claims, nameOfTab } from './claims.js';
+import type { WhichCalls } from './claims.js';
 import { readEvents } from './event-stream.js';
 import { GatewayError, checked } from './gateway-error.js';
+import { withClaims } from './hand-off.js';
 import { Line } from './line.js';
 import { HistoryReading, RunReading } from './readings.js';
 import type { Reading } from './readings.js';
@@ -19,6 +22,13 @@ export interface GatewayAgentConfig extends HttpAgentConfig {
      * or offline goes on when it is back.
      */
     patience?: number;
+    /**
+     * The calls of the page's tools that only one client shall execute (all): this one claims them before a run ends with
+     * them, and waits while another one has them. A function gets the name of the tool.
+     */
+    claims?: WhichCalls;
+    /** The name under which this client claims calls: by default that of the tab. */
+    holder?: string;
 }
 
 export interface LoadedThread {
@@ -36,22 +46,32 @@ export interface LoadedThread {
  *   event is missing and none comes twice. A page that becomes visible waits for half of the timeout only; one that is
  *   online again, or comes out of the back/forward cache, does not wait;
  * - abortRun(), and the `abortController` of runAgent(), end the run on the server at once;
- * - connect() brings the conversation of the thread, and then its active run: for a page that was loaded again.
+ * - connect() brings the conversation of the thread, and then its active run: for a page that was loaded again;
+ * - of two clients that show a hand-off, one executes its calls. For the other one the run ends when these are answered,
+ *   with what has happened since, or with the calls if the first client is gone.
  *
  * `url` is that of POST /agui or of POST /agui/agents/{agentId}. All requests have the headers and the other members of
  * requestInit().
  */
 export class GatewayAgent extends HttpAgent {
+    /** The calls that this client executes, and those that another one does. */
+    readonly claims: Claims;
+    /** Called when another client has answered calls that a stream has shown without results; these come next. */
+    onAnsweredElsewhere: (() => void) | undefined;
     private readonly times: { silence: number; patience: number };
+    private readonly which: { claims: WhichCalls; holder: string | undefined };
     private followed: { threadId: string; runId: string; lastUserMessage: string | undefined } | undefined;
     private earlier: { threadId: string; message: Message } | undefined;
 
     constructor(config: GatewayAgentConfig) {
         super(config);
         this.times = { silence: config.silence ?? 40_000, patience: config.patience ?? 60_000 };
+        this.which = { claims: config.claims ?? true, holder: config.holder };
+        this.claims = this.claimsOf(this);
     }
 
     override run(input: RunAgentInput): RunStream {
+        this.claims.release(input.threadId);
         const { threadId, runId, lastUserMessage } = this.followed ?? {};
         this.followed = undefined;
         const isSame = threadId === input.threadId && lastUserMessage === lastUserMessageOf(input.messages);
@@ -91,12 +111,7 @@ export class GatewayAgent extends HttpAgent {
     async loadThread(threadId: string): Promise<LoadedThread> {
         const loaded: LoadedThread = { messages: [], state: undefined, activeRunId: undefined };
         const reading = new HistoryReading(threadId);
-        const input = bodyOfHistory(inputOf(threadId));
-        const open = (signal: AbortSignal) => {
-            const url = this.urlOfHistory(reading);
-            const init = { ...this.requestInit(input), signal };
-            return url === undefined ? this.eventsAfter(reading.run!, init, signal) : this.send(url, init);
-        };
+        const open = (signal: AbortSignal) => this.openHistory(reading, signal);
         for await (const event of this.events(reading, open, new AbortController().signal)) {
             const { messages, snapshot } = event as unknown as { messages?: Message[]; snapshot?: unknown };
             if (reading.run) break;
@@ -118,7 +133,10 @@ export class GatewayAgent extends HttpAgent {
 
     override clone(): GatewayAgent {
         // The client's clone() runs no constructor.
-        return Object.assign(super.clone() as GatewayAgent, { times: this.times, followed: undefined, earlier: this.earlier });
+        const { times, which, earlier } = this;
+        const own = { times, which, followed: undefined, earlier, onAnsweredElsewhere: undefined };
+        const copy = Object.assign(super.clone() as GatewayAgent, own);
+        return Object.assign(copy, { claims: this.claimsOf(copy) });
     }
 
     /** The URL of the gateway's routes: that of POST /agui, whichever agent this is. */
@@ -132,6 +150,16 @@ export class GatewayAgent extends HttpAgent {
         const { threadId, message } = this.earlier ?? {};
         const isNeeded = message && threadId === input.threadId && !input.messages.some(({ id }) => id === message.id);
         return isNeeded ? { ...input, messages: [message, ...input.messages] } : input;
+    }
+
+    private claimsOf(agent: GatewayAgent): Claims {
+        return new Claims((path, init) => agent.request(path, init), this.which.holder ?? nameOfTab(), this.which.claims);
+    }
+
+    private openHistory(reading: HistoryReading, signal: AbortSignal): Promise<Response> {
+        const url = this.urlOfHistory(reading);
+        const init = { ...this.requestInit(bodyOfHistory(inputOf(reading.threadId))), signal };
+        return url === undefined ? this.eventsAfter(reading.run!, init, signal) : this.send(url, init);
     }
 
     private urlOfHistory(reading: HistoryReading): string | undefined {
@@ -153,9 +181,10 @@ export class GatewayAgent extends HttpAgent {
         }) => () => void) => RunStream;
         return new Stream((to) => {
             const leave = new AbortController();
+            let shown: Reading = reading;
             const stop = new Stop(leave.signal, () => {
                 // A run that cannot be reached ends by itself, as after any lost connection.
-                if (reading.run && !reading.isOver) this.cancel(reading.run).catch(() => {});
+                if (shown.run && !shown.isOver) this.cancel(shown.run).catch(() => {});
                 leave.abort();
             });
             stop.watch(this.abortController.signal);
@@ -165,9 +194,19 @@ export class GatewayAgent extends HttpAgent {
                 const url = urlOfPost();
                 return url === undefined ? this.eventsAfter(reading.run!, init, signal) : this.send(url, { ...init, signal });
             };
+            const again = () => {
+                this.onAnsweredElsewhere?.();
+                shown = new HistoryReading(input.threadId);
+                return this.eventsOfHistory(shown as HistoryReading, leave.signal);
+            };
+            const take = async (callIds: string[]) => {
+                const taken = await this.claims.take(input.threadId, callIds, leave.signal);
+                leave.signal.throwIfAborted();
+                return taken;
+            };
             const read = async () => {
                 try {
-                    for await (const event of this.events(reading, open, leave.signal)) to.next(event);
+                    for await (const event of withClaims(this.events(reading, open, leave.signal), again, take)) to.next(event);
                     to.complete();
                 } catch (problem) {
                     // The client ends a run without an error if its request was aborted.
@@ -179,6 +218,16 @@ export class GatewayAgent extends HttpAgent {
             void read();
             return () => leave.abort();
         });
+    }
+
+    /** The conversation after the message of beginAfter(), and the active run. */
+    private async *eventsOfHistory(reading: HistoryReading, leave: AbortSignal): AsyncGenerator<BaseEvent> {
+        for await (const event of this.events(reading, (signal) => this.openHistory(reading, signal), leave)) {
+            const { messages } = event as { messages?: Message[] };
+            const { threadId, message } = this.earlier ?? {};
+            const last = threadId === reading.threadId ? messages?.findIndex(({ id }) => id === message?.id) ?? -1 : -1;
+            yield last < 0 ? event : { ...event, messages: messages!.slice(last + 1) } as BaseEvent;
+        }
     }
 
     /** The events of a reading, over as many connections as it takes. */

@@ -3,6 +3,7 @@ import type { AssistantRuntime } from '@assistant-ui/react';
 import { useAgUiRuntime } from '@assistant-ui/react-ag-ui';
 import type { UseAgUiRuntimeOptions } from '@assistant-ui/react-ag-ui';
 import { useCallback, useEffect, useRef, useSyncExternalStore } from 'react';
+import type { ClaimedCall } from '../claims.js';
 import { GatewayAgent } from '../gateway-agent.js';
 import type { GatewayAgentConfig } from '../gateway-agent.js';
 import { GatewayAttachments } from './attachments.js';
@@ -93,6 +94,13 @@ export function useEarlierMessages(chats: GatewayChats): { hasEarlier: boolean; 
     return { hasEarlier, loadEarlier: () => history.loadEarlier(aui.thread()) };
 }
 
+/** The calls of the chat that another tab executes: the page shows no buttons for them. They come back if that tab is gone. */
+export function useClaimedElsewhere(chats: GatewayChats): readonly ClaimedCall[] {
+    const { claims } = useChat(chats).agent;
+    const subscribe = useCallback((listener: () => void) => claims.subscribe(listener), [claims]);
+    return useSyncExternalStore(subscribe, () => claims.elsewhere, () => claims.elsewhere);
+}
+
 function useChat(chats: GatewayChats): GatewayChat {
     const localId = useAuiState(({ threadListItem }) => threadListItem.id);
     const remoteId = useAuiState(({ threadListItem }) => threadListItem.remoteId);
@@ -102,17 +110,23 @@ function useChat(chats: GatewayChats): GatewayChat {
 function useThread(chats: GatewayChats, { adapters, ...options }: GatewayRuntimeOptions): AssistantRuntime {
     const { agent, history, attachments } = useChat(chats);
     // The runtime takes an unmounted chat for a stopped one. Its run goes on if the agent has left it before.
-    useEffect(() => () => void agent.detachActiveRun(), [agent]);
+    useEffect(() => () => {
+        void agent.detachActiveRun();
+        agent.claims.release(agent.threadId);
+    }, [agent]);
     // The runtime has a version of the client with types of its own.
     const itsAgent = agent as unknown as UseAgUiRuntimeOptions['agent'];
     const runtime = useAgUiRuntime({ ...options, agent: itsAgent, adapters: { attachments, ...adapters, history } });
     useEffect(() => {
         const { thread } = runtime;
+        // The runtime executes a call that it has seen without a result, even if the result comes then. It does not for
+        // calls that it has seen before a new state was loaded.
+        agent.onAnsweredElsewhere = () => thread.importExternalState(thread.getState().state);
         const check = () => {
             if (!thread.getState().isLoading) history.completeLoad(thread);
         };
         check();
         return thread.subscribe(check);
-    }, [runtime, history]);
+    }, [agent, runtime, history]);
     return runtime;
 }

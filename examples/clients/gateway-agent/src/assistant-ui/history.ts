@@ -10,6 +10,7 @@ type Item = ExportedMessageRepository['messages'][number];
 export interface ThreadControl {
     export(): ExportedMessageRepository;
     import(messages: ExportedMessageRepository): void;
+    importExternalState(state: unknown): void;
     resumeRun(config: { parentId: string | null }): void;
 }
 type AgUiMessage = LoadedThread['messages'][number];
@@ -22,7 +23,8 @@ type Page = { messages: AgUiMessage[]; hasEarlier: boolean };
  *
  * - if a run is active, it is shown from its first event on: the runtime's own request for a run becomes one for that
  *   run's events (GatewayAgent.followNext), so that nothing runs twice;
- * - calls that wait for the page get their arguments, which load() leaves out, and are executed.
+ * - calls that wait for the page get their arguments, which load() leaves out, and are executed, once no other tab has
+ *   claimed them. If that tab answers them, the conversation is loaded again.
  */
 export class GatewayHistory implements ThreadHistoryAdapter {
     private earlier = false;
@@ -85,9 +87,19 @@ export class GatewayHistory implements ThreadHistoryAdapter {
         ]);
         await this.took(page);
         const repository = repositoryOf(page.messages);
-        const waiting = withoutOpenArguments(repository);
-        if (waiting) this.completing = (thread) => thread.import(repository);
-        return { ...(waiting ?? repository), ...stateOf(state) };
+        const { callIds, waiting } = withoutOpenArguments(repository);
+        if (callIds.length > 0) this.completing = (thread) => void this.execute(callIds, repository, thread);
+        return { ...waiting, ...stateOf(state) };
+    }
+
+    private async execute(callIds: string[], repository: ExportedMessageRepository, thread: ThreadControl): Promise<void> {
+        const taken = await this.agent.claims.take(this.threadId, callIds);
+        if (taken === 'left') return;
+        if (taken !== 'answered') return thread.import(repository);
+        const { state, ...loaded } = (await this.load()) as ExportedMessageRepository & { state?: unknown };
+        if (state !== undefined) thread.importExternalState(state);
+        thread.import(loaded);
+        this.completeLoad(thread);
     }
 
     private async took({ messages, hasEarlier }: Page): Promise<void> {
@@ -116,19 +128,18 @@ function repositoryOf(messages: readonly { id: string }[]): ExportedMessageRepos
     return ExportedMessageRepository.fromArray(fromAgUiMessages(messages as AgUiMessages) as readonly ThreadMessageLike[]);
 }
 
-/** The same messages, without the arguments of calls that wait for the page; undefined if no call waits. */
-function withoutOpenArguments(repository: ExportedMessageRepository): ExportedMessageRepository | undefined {
+/** The same messages, without the arguments of the calls that wait for the page, and these calls. */
+function withoutOpenArguments(repository: ExportedMessageRepository): { callIds: string[]; waiting: ExportedMessageRepository } {
     const last = repository.messages.at(-1);
-    if (last?.message.role !== 'assistant') return undefined;
-    let isWaiting = false;
+    const callIds: string[] = [];
+    if (last?.message.role !== 'assistant') return { callIds, waiting: repository };
     const content = last.message.content.map((part) => {
         if (part.type !== 'tool-call' || part.result !== undefined || part.approval !== undefined) return part;
-        isWaiting = true;
+        callIds.push(part.toolCallId);
         return { ...part, args: {}, argsText: '' };
     });
-    if (!isWaiting) return undefined;
     const item = { ...last, message: { ...last.message, content } } as Item;
-    return { ...repository, messages: [...repository.messages.slice(0, -1), item] };
+    return { callIds, waiting: { ...repository, messages: [...repository.messages.slice(0, -1), item] } };
 }
 
 /** The last turns with at least `least` messages altogether, as the gateway's own pages. */

@@ -1,5 +1,5 @@
 export { GatewayAttachments } from './attachments.js';
-export { GatewayChats, useEarlierMessages, useGatewayRuntime } from './chats.js';
+export { GatewayChats, useClaimedElsewhere, useEarlierMessages, useGatewayRuntime } from './chats.js';
 export type { GatewayChat, GatewayChatsConfig, GatewayRuntimeOptions } from './chats.js';
 export { GatewayHistory } from './history.js';
 export { GatewayThreadList } from './thread-list.js';
