@@ -89,12 +89,12 @@ function App() {
     query.set('thread', threadId);
     history.replaceState(null, '', `?${query}`);
     return (
-        <CopilotKitProvider runtimeUrl={runtimeUrl}>
+        <CopilotKitProvider runtimeUrl={runtimeUrl} enableInspector={false}>
             <Tools />
             <Approvals />
             <div className="page">
                 <Threads shown={threadId} onShow={setThreadId} />
-                <main><CopilotChat key={threadId} agentId="default" threadId={threadId} /></main>
+                <main><CopilotChat key={threadId} agentId="default" threadId={threadId} attachments={{ enabled: true }} /></main>
             </div>
         </CopilotKitProvider>
     );
