@@ -175,11 +175,6 @@ private:
         const server_tool_check is_server_tool = [this](std::string_view name) {
             return runner::is_server_tool(core_.services.tools, request_.agent->settings, name);
         };
-        auto tools = external_tools(core_.settings, is_server_tool, input, thread_, services.log);
-        if (!tools) {
-            return tools.error();
-        }
-        tools_ = std::move(*tools);
         session::history_policy policy = core_.settings.history;
         const auto sends = request_.what.client_history ? request_.what.client_history
                                                         : request_.agent->client_history;
@@ -206,6 +201,15 @@ private:
         plan_ = std::move(*plan);
         plan_.warnings.insert(plan_.warnings.end(), warnings.begin(), warnings.end());
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
+        auto tools = external_tools(
+            core_.settings, is_server_tool, input,
+            plan_.change.offered_tools ? *plan_.change.offered_tools : thread_.offered_tools,
+            services.log
+        );
+        if (!tools) {
+            return tools.error();
+        }
+        tools_ = std::move(*tools);
         if (policy.mode == session::history_mode::server) {
             record_prompt(plan_, thread_, *request_.agent, tool_names(), now_);
         }

@@ -44,7 +44,8 @@ runner::tool_definition tool_from_json(const boost::json::value& json) {
             tool.description = std::string(description->get_string());
         }
     }
-    if (const auto* parameters = object.if_contains("parameters")) {
+    const auto* const parameters = object.if_contains("parameters");
+    if (parameters != nullptr && parameters->is_object()) {
         tool.parameters = *parameters;
     }
     return tool;
@@ -236,16 +237,12 @@ void complete_input(translator::run_input& input, const session::thread_record& 
 
 result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const server_tool_check& is_server_tool,
-    const translator::run_input& input, const session::thread_record& thread, logger& log
+    const translator::run_input& input, const boost::json::array& stored, logger& log
 ) {
     std::vector<runner::tool_definition> given;
-    if (input.tools) {
-        given = *input.tools;
-    } else {
-        for (const boost::json::value& offered : thread.offered_tools) {
-            if (!session::is_kept_tool(offered)) {
-                given.push_back(tool_from_json(offered));
-            }
+    for (const boost::json::value& each : stored) {
+        if (!session::is_kept_tool(each)) {
+            given.push_back(tool_from_json(each));
         }
     }
     if (input.is_for_suggestions) {
@@ -457,9 +454,13 @@ void complete_change(
         }
     }
     if (input.tools) {
-        boost::json::array tools = session::keep_tools(
-            input.tools_json, thread.offered_tools,
-            agent.tool_list == tool_list::append ? withdrawn_tools_max : 0
+        const bool appends = agent.tool_list == tool_list::append;
+        boost::json::array tools = input.tools_json;
+        if (appends && !plan.new_user_turn) {
+            session::keep_definitions(tools, thread.offered_tools);
+        }
+        tools = session::keep_tools(
+            std::move(tools), thread.offered_tools, appends ? withdrawn_tools_max : 0
         );
         if (tools != thread.offered_tools) {
             change.offered_tools = std::move(tools);

@@ -28,12 +28,13 @@ void complete_input(translator::run_input& input, const session::thread_record& 
 /// Says whether the server executes calls of a tool of that name (runner::is_server_tool()).
 using server_tool_check = std::function<bool(std::string_view name)>;
 
-/// The caller's tools that this run offers to the model: the configured ones, then the request's
-/// or, if it has no `tools`, the ones last offered on the thread. A tool with the name of a server
-/// tool is left out or, if the settings say so, refused with errc::tool_name_clash.
+/// The caller's tools that this run offers to the model: the configured ones, then those of
+/// `stored`, which is thread_record::offered_tools once complete_change() has been applied. A tool
+/// with the name of a server tool is left out or, if the settings say so and the request brought it,
+/// refused with errc::tool_name_clash.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const server_tool_check& is_server_tool,
-    const translator::run_input& input, const session::thread_record& thread, logger& log
+    const translator::run_input& input, const boost::json::array& stored, logger& log
 );
 
 /// The request as input for the history rule; messages without an id get one. The result refers to

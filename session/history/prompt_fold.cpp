@@ -1,5 +1,6 @@
 #include "session/history/prompt_fold.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/history/delimited_text.hpp"
 #include "session/history/refused_turns.hpp"
 
@@ -259,6 +260,22 @@ json::array keep_tools(json::array offered, const json::array& before, std::size
         }
     }
     return offered;
+}
+
+void keep_definitions(json::array& offered, const json::array& before) {
+    view_map<const json::object*> known;
+    for (const json::value& each : before) {
+        if (const json::object* const tool = each.if_object()) {
+            known.emplace(name_of_tool(*tool), tool);
+        }
+    }
+    for (json::value& each : offered) {
+        const json::object* const tool = each.if_object();
+        const auto found = known.find(tool == nullptr ? std::string_view() : name_of_tool(*tool));
+        if (tool != nullptr && found != known.end()) {
+            each = definition_of_kept(*found->second);
+        }
+    }
 }
 
 json::object definition_of_kept(const json::object& element) {

@@ -57,16 +57,23 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
     const auto is_server_tool = [this](std::string_view name) {
         return tools_.contains(name);
     };
-    const auto offered =
-        gateway::external_tools(settings_, is_server_tool, *input, thread, null_logger());
     auto plan = session::plan_history(
         thread, gateway::history_of(settings_, is_server_tool, tools_, *input, 1), settings_.history
     );
-    if (!offered || !plan) {
+    if (!plan) {
         store_->release(*acquired);
         co_return false;
     }
     gateway::complete_change(*plan, *input, thread, agent_, settings_.history, 1);
+    const auto offered = gateway::external_tools(
+        settings_, is_server_tool, *input,
+        plan->change.offered_tools ? *plan->change.offered_tools : thread.offered_tools,
+        null_logger()
+    );
+    if (!offered) {
+        store_->release(*acquired);
+        co_return false;
+    }
     session::run_record run;
     run.run_id = run_id;
     run.started_at = 1;

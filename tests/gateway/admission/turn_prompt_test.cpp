@@ -51,8 +51,8 @@ public:
         input.tools.emplace();
         std::vector<std::string> names;
         for (const std::string& name : offered) {
-            input.tools->push_back({.name = name, .description = name, .parameters = {}});
-            input.tools_json.push_back({{"name", name}, {"description", name}});
+            input.tools->push_back({.name = name, .description = name + edition, .parameters = {}});
+            input.tools_json.push_back({{"name", name}, {"description", name + edition}});
             names.push_back(name);
         }
         complete_input(input, thread);
@@ -76,11 +76,12 @@ public:
         runner::put_context(history, chosen.settings.context);
         sent made;
         made.system = chosen.settings.instructions;
-        std::vector<runner::tool_definition> external;
-        for (const std::string& name : offered) {
-            external.push_back({.name = name, .description = name, .parameters = {}});
-        }
-        const runner::run_tools tools(tools_, chosen.settings, std::move(external));
+        const auto is_server_tool = [this](std::string_view name) {
+            return tools_.contains(name);
+        };
+        auto external =
+            external_tools(settings_, is_server_tool, {}, thread.offered_tools, null_logger());
+        const runner::run_tools tools(tools_, chosen.settings, std::move(external.value()));
         for (const runner::tool_definition& tool : tools.offered()) {
             made.tools.push_back(tool.name + ": " + tool.description);
         }
@@ -139,6 +140,7 @@ public:
     agent_entry agent;
     session::thread_record thread;
     std::vector<std::string> offered = {"paint"}; ///< Offered by the client's requests.
+    std::string edition;                          ///< The end of the descriptions.
     unix_ms now = 1'772'357'400'000;
 
 private:
@@ -414,7 +416,8 @@ TEST(TurnPrompt, AKeptToolIsNotOffered) {
     const translator::run_input without;
 
     const auto offered = external_tools(
-        {}, [](std::string_view) { return false; }, without, talk.thread, null_logger()
+        {}, [](std::string_view) { return false; }, without, talk.thread.offered_tools,
+        null_logger()
     );
     ASSERT_EQ(offered.value().size(), 1U);
     EXPECT_EQ(offered->front().name, "scroll");
@@ -451,8 +454,48 @@ TEST(TurnPrompt, AToolThatComesWithAnApprovalHasToWait) {
     talk.agent.tool_list = tool_list::append;
     (void)talk.post(say("u1"));
     talk.answer("", {"c1"});
-    talk.offered = {"zoom", "paint"};
+    talk.thread.offered_tools.push_back({{"name", "zoom"}, {"description", "zoom"}});
     EXPECT_EQ(talk.request().tools, lines{"paint: paint"});
+}
+
+TEST(TurnPrompt, AnotherDefinitionWaitsForTheNextUserMessageWhereThoughtsAreBound) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    const sent first = talk.post(say("u1")).value();
+    talk.answer("", {"c1"});
+    talk.edition = " blue";
+    const sent answered = talk.post(answer_calls({"c1"}, std::nullopt)).value();
+    EXPECT_EQ(first_break(first, answered), "");
+    EXPECT_EQ(answered.tools, lines{"paint: paint"});
+    talk.answer("So", {"c2"});
+    (void)talk.post(answer_calls({"c2"}, std::nullopt));
+    talk.answer("So");
+
+    EXPECT_EQ(talk.post(say("u2"))->tools, lines{"paint: paint blue"});
+}
+
+TEST(TurnPrompt, AToolThatComesBackInsideATurnHasTheDefinitionThatIsDeclared) {
+    conversation talk("Be brief.");
+    talk.agent.tool_list = tool_list::append;
+    talk.offered = {"paint", "scroll"};
+    const sent first = talk.post(say("u1")).value();
+    talk.answer("", {"c1"});
+    talk.offered = {"paint"};
+    (void)talk.post(answer_calls({"c1"}, std::nullopt));
+    talk.answer("", {"c2"});
+    talk.offered = {"paint", "scroll"};
+    talk.edition = " blue";
+
+    EXPECT_EQ(first_break(first, talk.post(answer_calls({"c2"}, std::nullopt)).value()), "");
+}
+
+TEST(TurnPrompt, AnotherDefinitionIsDeclaredAtOnceWhereNoThoughtIsBound) {
+    conversation talk("Be brief.");
+    (void)talk.post(say("u1"));
+    talk.answer("", {"c1"});
+    talk.edition = " blue";
+
+    EXPECT_EQ(talk.post(answer_calls({"c1"}, std::nullopt))->tools, lines{"paint: paint blue"});
 }
 
 TEST(TurnPrompt, AToolThatComesWithAnAnswerIsToldAtOnceWhereAModelTakesIt) {
