@@ -35,10 +35,6 @@ using session::message;
 using session::role;
 using block_kind = answer_blocks::block::kind;
 
-// The server refuses a request that ends with an answer, and merges two answers in a row. Requests
-// must begin alike (P13), so this text never changes.
-constexpr std::string_view continue_text = "(Continue.)";
-
 bool is_system(const message& value) noexcept {
     return value.role == role::system || value.role == role::developer;
 }
@@ -156,8 +152,8 @@ private:
 
 void conversation_writer::write() {
     const ordered_messages ordered(
-        messages_of(request_),
-        {.merges_rows = false, .begins_with_user = true, .answers_results = false}
+        messages_of(request_), {.begins_with_user = true}
+        // It separates answers itself: a pause stays the last one.
     );
     const std::vector<const message*>& all = ordered.list();
     const std::size_t begin = system_prompt(all);

@@ -44,7 +44,10 @@ std::size_t size_of(const std::vector<message>& messages) {
 role_order order_of(const openai_settings& settings) noexcept {
     const bool strict = settings.merge_roles || settings.variant == openai_variant::mistral;
     return {
-        .merges_rows = settings.merge_roles, .begins_with_user = strict, .answers_results = strict
+        .merges_rows = settings.merge_roles,
+        .begins_with_user = strict,
+        .answers_results = strict,
+        .separates_answers = true
     };
 }
 

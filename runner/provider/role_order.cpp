@@ -57,6 +57,11 @@ ordered_messages::ordered_messages(const std::vector<message>& given, role_order
         if (follows_results && order.answers_results) {
             add_fixed(role::assistant, answer_to_results);
         }
+        if (order.separates_answers && last == role::assistant && each.role == role::assistant &&
+            !each.by_plugin && is_answer_at(place)) {
+            add_fixed(role::user, continue_text);
+            last = role::user;
+        }
         const bool may_merge = each.role == role::user || each.role == role::assistant;
         if (order.merges_rows && may_merge && last == each.role) {
             merge(place, each);
@@ -66,6 +71,15 @@ ordered_messages::ordered_messages(const std::vector<message>& given, role_order
         place = list_.size() - 1;
         last = each.role;
     }
+    if (order.separates_answers && last == role::assistant && is_answer_at(place)) {
+        add_fixed(role::user, continue_text);
+    }
+}
+
+// A call is followed by its result, and servers may not get a blank message.
+bool ordered_messages::is_answer_at(std::size_t place) const {
+    const message& said = *list_[place];
+    return !said.by_plugin && said.tool_calls.empty() && !session::is_blank(said.content);
 }
 
 /// Merges the message at `place`, which calls no tools, with the message that follows it.
@@ -84,6 +98,7 @@ void ordered_messages::merge(std::size_t place, const message& next) {
     list_.push_back(&whole);
     whole.tool_calls = next.tool_calls;
     whole.origin = next.origin;
+    whole.by_plugin = whole.by_plugin || next.by_plugin;
     if (session::is_blank(next.content)) {
         return;
     }

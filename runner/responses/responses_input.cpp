@@ -88,7 +88,7 @@ void input_writer::begin_item() {
 
 void input_writer::write() {
     out_.push_back('[');
-    const ordered_messages ordered(messages_of(request_), {});
+    const ordered_messages ordered(messages_of(request_), {.separates_answers = true});
     for (const message* const each : ordered.list()) {
         switch (each->role) {
         case role::developer:

@@ -111,7 +111,8 @@ TEST_F(OpenaiChatRequest, CarriesAWholeToolRound) {
         call,
         tool_message("call_1", "sunny"),
         tool_message("call_2", ""),
-        text_message(role::assistant, "It is sunny.")
+        text_message(role::assistant, "It is sunny."),
+        text_message(role::user, "v")
     };
 
     EXPECT_EQ(
@@ -123,7 +124,7 @@ TEST_F(OpenaiChatRequest, CarriesAWholeToolRound) {
         R"({"id":"call_2","type":"function","function":{"name":"get_time","arguments":"{}"}}]},)"
         R"({"role":"tool","tool_call_id":"call_1","content":"sunny"},)"
         R"({"role":"tool","tool_call_id":"call_2","content":""},)"
-        R"({"role":"assistant","content":"It is sunny."}])"
+        R"({"role":"assistant","content":"It is sunny."},{"role":"user","content":"v"}])"
     );
 }
 
@@ -612,7 +613,10 @@ TEST_F(OpenaiChatRequest, SendsReasoningBackInsideTheContentItCameIn) {
     messages[1].tool_calls.clear(); // No turn with calls: nothing goes back.
     messages[1].content = "Look.";
     messages.pop_back();
-    EXPECT_EQ(messages_text(), R"([{"role":"assistant","content":"Look."}])");
+    EXPECT_EQ(
+        messages_text(),
+        R"json([{"role":"assistant","content":"Look."},{"role":"user","content":"(Continue.)"}])json"
+    );
 }
 
 TEST_F(OpenaiChatRequest, SendsNothingBackToAnotherProviderOrModel) {

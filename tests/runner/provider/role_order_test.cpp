@@ -50,6 +50,8 @@ constexpr role_order any_order{};
 constexpr role_order merged{.merges_rows = true};
 constexpr role_order strict{.begins_with_user = true, .answers_results = true};
 
+constexpr role_order separated{.merges_rows = true, .separates_answers = true};
+
 const std::string begins = "user: (The conversation begins.)";
 const std::string answers = "assistant: Understood.";
 
@@ -167,6 +169,42 @@ TEST(RoleOrder, OnlyAnAssistantMessageFollowsResultsWhereAsked) {
         (lines{"user: u", "tool: 1", "assistant: done", "user: v"})
     );
     EXPECT_EQ(ordered({user("u"), said(role::tool, "1")}, strict), (lines{"user: u", "tool: 1"}));
+}
+
+TEST(RoleOrder, TheUserSpeaksAfterAnAnswerWhereAsked) {
+    const std::vector<message> given = {
+        user("u"), said(role::assistant, "one"), said(role::reasoning, "hm"),
+        said(role::assistant, "two")
+    };
+    const std::string more = "user: (Continue.)";
+    const lines whole = ordered(given, separated);
+    EXPECT_EQ(
+        whole, (lines{"user: u", "assistant: one", "reasoning: hm", more, "assistant: two", more})
+    );
+    EXPECT_EQ(ordered({given.begin(), given.begin() + 2}, separated).back(), more);
+    EXPECT_EQ(
+        ordered({user("u"), said(role::assistant, "one"), user("v")}, separated),
+        (lines{"user: u", "assistant: one", "user: v"})
+    );
+}
+
+TEST(RoleOrder, APluginsAnswerIsAPartOfTheOneNextToIt) {
+    message added = said(role::assistant, "Note.");
+    added.by_plugin = true;
+    EXPECT_EQ(
+        ordered({user("u"), said(role::assistant, "one"), added}, separated),
+        (lines{"user: u", "assistant: one\n\nNote."})
+    );
+    EXPECT_EQ(
+        ordered({user("u"), added, said(role::assistant, "one"), user("v")}, separated),
+        (lines{"user: u", "assistant: Note.\n\none", "user: v"})
+    );
+}
+
+TEST(RoleOrder, NothingStandsBetweenACallAndItsResult) {
+    message call = said(role::assistant, "");
+    call.tool_calls.push_back({"c1", "f", "{}", {}, {}});
+    EXPECT_EQ(ordered({call}, separated), lines{"assistant: "});
 }
 
 TEST(RoleOrder, AHistoryThatGrowsGivesAListThatGrows) {

@@ -247,6 +247,13 @@ TEST_F(ResponsesRequest, LeavesOutBlankTexts) {
     EXPECT_EQ(member("input"), "[" + empty + "," + empty + "]");
 }
 
+TEST_F(ResponsesRequest, DoesNotEndWithAnAnswer) {
+    messages = {text_message(role::user, "u"), text_message(role::assistant, "a")};
+    EXPECT_TRUE(member("input").ends_with(
+        R"json({"type":"message","role":"user","content":"(Continue.)"}])json"
+    ));
+}
+
 TEST_F(ResponsesRequest, OffersItsTools) {
     request.parameters.parallel_tool_calls = false;
     EXPECT_EQ(member("parallel_tool_calls"), "");
