@@ -171,11 +171,11 @@ void anthropic_block_reader::stop(std::optional<std::int64_t> index) {
     }
 }
 
-void anthropic_block_reader::hand_over_record(ending how) {
+bool anthropic_block_reader::hand_over_record(ending how) {
     std::optional<answer_blocks> all = take_record();
     // The server refuses a call of its own tool without a result, which a cut answer never gets.
     if (!all || (how == ending::cut && waits_for_server(all->list))) {
-        return;
+        return all.has_value();
     }
     for (answer_blocks::block& each : all->list) {
         // Without a signature, thoughts do not go back, and nothing about them needs to be kept.
@@ -186,6 +186,7 @@ void anthropic_block_reader::hand_over_record(ending how) {
     if (how == ending::pause || !all->is_plain()) {
         sink_.on_turn_data(record_name, to_json(*all));
     }
+    return true;
 }
 
 void anthropic_block_reader::keep_members(block& which, const json::object& value, bool torn) {

@@ -27,8 +27,8 @@ public:
     enum class ending { whole, pause, cut };
     /// Passes on the record of the blocks, unless they cannot be sent back exactly as they came, or
     /// it says nothing and the answer is no pause. Call it after finish(), for an answer that ended
-    /// by itself or was cut by a limit.
-    void hand_over_record(ending how);
+    /// by itself or was cut by a limit. False if they cannot.
+    [[nodiscard]] bool hand_over_record(ending how);
 
 private:
     void start_call(block& which, const boost::json::object& value, bool torn);

@@ -143,7 +143,11 @@ void anthropic_decoder::settle() {
     } else if (reason_ && reason_ != finish_reason::refusal) {
         using ending = anthropic_block_reader::ending;
         const bool is_cut = reason_ == finish_reason::length;
-        blocks_.hand_over_record(pauses ? ending::pause : is_cut ? ending::cut : ending::whole);
+        has_lost_data_ = !blocks_.hand_over_record(
+            pauses   ? ending::pause
+            : is_cut ? ending::cut
+                     : ending::whole
+        );
     }
 }
 

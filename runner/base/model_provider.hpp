@@ -187,6 +187,9 @@ struct model_answer {
     /// and its words about the first one, without keys. Logged at debug level.
     std::size_t invalid_blocks = 0;
     std::string invalid_block = {};
+    /// The server will not get back all that it sent besides text and calls: that is too large, or
+    /// could not be written again as it came.
+    bool has_lost_data = false;
 };
 
 /// Why there is no complete answer. The sink keeps everything that was delivered to it.

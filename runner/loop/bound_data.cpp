@@ -64,10 +64,16 @@ public:
         if (value.role == role::reasoning) {
             return; // A part of the answer that follows.
         }
+        if (value.role == role::assistant) {
+            lost_data_ = false;
+        }
         const sent_data sent = value.origin ? leave_out(value) : sent_data::none;
         messages_.add(hash);
         messages_.add(static_cast<std::uint64_t>(sent));
     }
+
+    // True if the last answer has lost data that this model made.
+    [[nodiscard]] bool has_lost_data() const noexcept { return lost_data_; }
 
     // turn_origin::prefix of an answer to the messages so far.
     [[nodiscard]] std::string prefix() const {
@@ -83,7 +89,7 @@ public:
     }
 
 private:
-    sent_data leave_out(message& value) const {
+    sent_data leave_out(message& value) {
         const turn_origin& origin = *value.origin;
         const bool is_own = !asked_.provider.empty() && origin.provider == asked_.provider &&
                             origin.model == asked_.model;
@@ -94,22 +100,30 @@ private:
         if (origin.account == asked_.account && origin.prefix == prefix()) {
             return sent_data::all;
         }
-        value.origin = std::make_shared<const turn_origin>(session::without_bound_data(origin));
+        auto plain = std::make_shared<const turn_origin>(session::without_bound_data(origin));
+        lost_data_ = *plain != origin;
+        value.origin = std::move(plain);
         return sent_data::plain;
     }
 
     const data_owner& asked_;
     const std::uint64_t base_;
     checksum messages_;
+    bool lost_data_ = false;
 };
 
 } // namespace
 
 std::string
-bind_data(std::vector<message>& history, const request_parts& parts, const data_owner& asked) {
+bind_data(std::vector<message>& history, request_parts& parts, const data_owner& asked) {
     binding bound(parts, asked);
+    std::size_t last_answer = 0;
     for (std::size_t i = 0; i < history.size(); ++i) {
         bound.take(history[i], parts.messages.at(i));
+        last_answer = history[i].role == role::assistant ? i : last_answer;
+    }
+    if (bound.has_lost_data()) {
+        parts.left_out = last_answer;
     }
     drop_empty_pauses(history);
     return bound.prefix();

@@ -22,9 +22,10 @@ struct data_owner {
 /// them, and only while the request still begins as the one in whose answer they came
 /// (turn_origin::prefix). Plain text of reasoning, which is bound to nothing, stays with its model.
 /// A paused answer of which nothing is left is removed. `parts` must be those of the request with
-/// this history. Returns the value of turn_origin::prefix for the answer.
+/// this history; request_parts::left_out is set. Returns the value of turn_origin::prefix for the
+/// answer.
 [[nodiscard]] std::string bind_data(
-    std::vector<session::message>& history, const request_parts& parts, const data_owner& asked
+    std::vector<session::message>& history, request_parts& parts, const data_owner& asked
 );
 
 } // namespace agui::runner

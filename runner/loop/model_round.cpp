@@ -485,6 +485,12 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
         );
         log_upstream(answer.invalid_block);
     }
+    if (answer.has_lost_data) {
+        run_.services.log.log(
+            log_level::warning, "thoughts or blocks of an answer cannot be sent back as they came",
+            {{"run", run_.request.run_id}}
+        );
+    }
     switch (answer.reason) {
     case finish_reason::length:
         return turn_->last_is_call() ? stop_reason::truncated : stop_reason::max_output_tokens;

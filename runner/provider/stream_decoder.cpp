@@ -88,7 +88,8 @@ model_outcome stream_decoder::finish() {
         .usage = take_usage(),
         .unknown_reason = std::move(unknown_reason_),
         .invalid_blocks = invalid_blocks_,
-        .invalid_block = std::move(invalid_block_)
+        .invalid_block = std::move(invalid_block_),
+        .has_lost_data = has_lost_data_
     };
 }
 

@@ -96,6 +96,7 @@ protected:
     std::string unknown_reason_;
     std::size_t invalid_blocks_ = 0; ///< See model_answer.
     std::string invalid_block_;
+    bool has_lost_data_ = false;
     std::unique_ptr<model_failure> failure_; ///< Allocated separately: a stream seldom has one.
 
     /// Kept length of a text that is not of the dialect: enough to recognize it.

@@ -136,7 +136,7 @@ void responses_decoder::settle() {
     if (!items_.problem().empty()) {
         fail(std::string(items_.problem()));
     } else if (reason_ && reason_ != finish_reason::content_filter) {
-        items_.hand_over_record();
+        has_lost_data_ = !items_.hand_over_record();
     }
 }
 

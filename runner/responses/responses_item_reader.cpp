@@ -331,10 +331,10 @@ void responses_item_reader::whole(const json::array& output, bool torn) {
 
 // The server refuses reasoning that it could not decrypt, and items whose ids it knows without the
 // reasoning before them. So the ids go back only if all of the reasoning does.
-void responses_item_reader::hand_over_record() {
+bool responses_item_reader::hand_over_record() {
     std::optional<answer_blocks> all = take_record();
     if (!all) {
-        return;
+        return false;
     }
     std::size_t lost = leave_out_incomplete(all->list);
     lost += std::erase_if(all->list, [](const answer_blocks::block& each) {
@@ -358,6 +358,7 @@ void responses_item_reader::hand_over_record() {
     if (!all->is_plain()) {
         sink_.on_turn_data(record_name, to_json(*all));
     }
+    return true;
 }
 
 } // namespace agui::runner

@@ -640,7 +640,9 @@ TEST(AnthropicDecoder, LetsLargeEventsBeParsedElsewhere) {
 
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text a"});
     EXPECT_TRUE(decoder.complete());
-    EXPECT_EQ(describe_answer(decoder.finish()), "stop");
+    const model_outcome outcome = decoder.finish();
+    EXPECT_EQ(describe_answer(outcome), "stop");
+    EXPECT_FALSE(outcome->has_lost_data);
     EXPECT_NE(sink.data.find(data), std::string::npos);
 }
 
@@ -656,7 +658,9 @@ TEST(AnthropicDecoder, DropsARecordThatIsTooLarge) {
 
     (void)decoder.feed(body + text_block(2, "a") + end_events("end_turn"));
 
-    EXPECT_EQ(describe_answer(decoder.finish()), "stop");
+    const model_outcome outcome = decoder.finish();
+    EXPECT_EQ(describe_answer(outcome), "stop");
+    EXPECT_TRUE(outcome->has_lost_data);
     EXPECT_EQ(sink.data, "");
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text a"});
 }

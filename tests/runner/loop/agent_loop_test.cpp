@@ -93,6 +93,24 @@ TEST_F(AgentLoop, ThoughtsThatTheServerDidNotTakeAreLoggedByTheirNumber) {
     );
 }
 
+TEST_F(AgentLoop, ThoughtsThatCannotBeSentBackAreLogged) {
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_text("Hi");
+        model_answer answer;
+        answer.has_lost_data = true;
+        return answer;
+    }}};
+
+    play();
+
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::ElementsAre(
+            "warning thoughts or blocks of an answer cannot be sent back as they came run=r1"
+        )
+    );
+}
+
 TEST_F(AgentLoop, MapsACallIdOfAnEarlierTurnToANewOne) {
     session::changes earlier;
     earlier.calls.push_back(

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +34,9 @@ public:
         request.tools = &tools;
         request.messages = &sent;
         request.adds_tools = adds_tools;
-        prefix_ = bind_data(sent, parts_of(request), owner);
+        request_parts parts = parts_of(request);
+        prefix_ = bind_data(sent, parts, owner);
+        left_out = parts.left_out;
         return sent;
     }
 
@@ -59,6 +63,7 @@ public:
     bool adds_tools = false;
     std::vector<message> stored;
     std::vector<message> sent;
+    std::optional<std::size_t> left_out; ///< request_parts::left_out of the last request
 
 private:
     std::string prefix_;
@@ -152,6 +157,30 @@ TEST_F(BoundData, GoesToItsProviderModelAndAccountOnly) {
     EXPECT_EQ(data_of(said.ask().at(1)), "none");
     said.owner = {.provider = "main", .model = "m", .account = "a"};
     EXPECT_EQ(data_of(said.ask().at(1)), "all") << "it stays stored";
+}
+
+TEST_F(BoundData, TheRequestSaysWhetherTheLastAnswerLostSome) {
+    (void)first();
+    EXPECT_EQ(said.left_out, std::nullopt);
+    said.owner.account = "b";
+    (void)said.ask();
+    EXPECT_EQ(said.left_out, 3U);
+    said.answer("a3");
+    (void)said.ask({test::user("u4", "So?")});
+    EXPECT_EQ(said.left_out, std::nullopt) << "only earlier ones lost some";
+    said.owner.provider = "other";
+    (void)said.ask();
+    EXPECT_EQ(said.left_out, std::nullopt) << "this model gets none";
+}
+
+TEST_F(BoundData, AnAnswerWithoutDataLosesNone) {
+    auto origin = std::make_shared<turn_origin>(*said.stored.at(3).origin);
+    origin->data = {};
+    origin->blocks = {};
+    said.stored.at(3).origin = origin;
+    said.instructions = "Be verbose.";
+    (void)said.ask();
+    EXPECT_EQ(said.left_out, std::nullopt);
 }
 
 TEST_F(BoundData, GoesBackAfterATurnOfAnotherModel) {

@@ -604,7 +604,9 @@ TEST(ResponsesDecoder, LetsLargeEventsBeParsedElsewhere) {
     (void)decoder.deliver_large();
 
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text a"});
-    EXPECT_EQ(describe_answer(decoder.finish()), "stop");
+    const model_outcome outcome = decoder.finish();
+    EXPECT_EQ(describe_answer(outcome), "stop");
+    EXPECT_FALSE(outcome->has_lost_data);
     EXPECT_NE(sink.data.find(data), std::string::npos);
 }
 
@@ -615,7 +617,9 @@ TEST(ResponsesDecoder, DropsARecordThatIsTooLarge) {
     (void
     )decoder.feed(created + done(0, reasoning_item("rs_1", "", data)) + message(1, "a") + end());
 
-    EXPECT_EQ(describe_answer(decoder.finish()), "stop");
+    const model_outcome outcome = decoder.finish();
+    EXPECT_EQ(describe_answer(outcome), "stop");
+    EXPECT_TRUE(outcome->has_lost_data);
     EXPECT_EQ(sink.data, "");
 }
 
