@@ -30,8 +30,8 @@ using server_tool_check = std::function<bool(std::string_view name)>;
 
 /// The caller's tools that this run offers to the model: the configured ones, then those of
 /// `stored`, which is thread_record::offered_tools once complete_change() has been applied. A tool
-/// with the name of a server tool is left out or, if the settings say so and the request brought it,
-/// refused with errc::tool_name_clash.
+/// with the name of a server tool is left out or, if the settings say so and the request brought
+/// it, refused with errc::tool_name_clash.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const server_tool_check& is_server_tool,
     const translator::run_input& input, const boost::json::array& stored, logger& log

@@ -24,8 +24,7 @@ struct data_owner {
 /// A paused answer of which nothing is left is removed. `parts` must be those of the request with
 /// this history; request_parts::left_out is set. Returns the value of turn_origin::prefix for the
 /// answer.
-[[nodiscard]] std::string bind_data(
-    std::vector<session::message>& history, request_parts& parts, const data_owner& asked
-);
+[[nodiscard]] std::string
+bind_data(std::vector<session::message>& history, request_parts& parts, const data_owner& asked);
 
 } // namespace agui::runner

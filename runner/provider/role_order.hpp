@@ -19,9 +19,9 @@ inline constexpr std::string_view continue_text = "(Continue.)";
 
 /// The order of roles that a model server, or its chat template, demands.
 struct role_order {
-    bool merges_rows = false;       ///< Merges adjacent messages of the user or of the assistant.
-    bool begins_with_user = false;  ///< The first message after system texts is the user's.
-    bool answers_results = false;   ///< Only an assistant message follows the results of tools.
+    bool merges_rows = false;      ///< Merges adjacent messages of the user or of the assistant.
+    bool begins_with_user = false; ///< The first message after system texts is the user's.
+    bool answers_results = false;  ///< Only an assistant message follows the results of tools.
     /// continue_text follows an answer if another one or nothing follows. A plugin's message is a
     /// part of the answer next to it.
     bool separates_answers = false;

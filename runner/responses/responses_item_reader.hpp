@@ -44,7 +44,8 @@ public:
     void whole(const boost::json::array& output, bool torn);
 
     /// Passes on the record of the items, unless it says nothing or the items cannot be sent back
-    /// exactly as they came: then false. Call it after finish(), for an answer that ended by itself.
+    /// exactly as they came: then false. Call it after finish(), for an answer that ended by
+    /// itself.
     [[nodiscard]] bool hand_over_record();
 
 private:

@@ -76,8 +76,8 @@ struct current_prompt {
 [[nodiscard]] boost::json::array
 keep_tools(boost::json::array offered, const boost::json::array& before, std::size_t most);
 
-/// Gives each tool of `offered` the definition that it has in `before`, if it is there: inside a user
-/// turn a tool may not change under the model's thoughts.
+/// Gives each tool of `offered` the definition that it has in `before`, if it is there: inside a
+/// user turn a tool may not change under the model's thoughts.
 void keep_definitions(boost::json::array& offered, const boost::json::array& before);
 
 /// A kept tool's definition as it was offered.
