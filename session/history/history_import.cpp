@@ -34,6 +34,11 @@ bool is_passed_over(const message& stored) {
            is_missing_result(stored);
 }
 
+// No client can set the digest by which it is known.
+bool is_of_approved_call(const message& value) {
+    return value.role == role::tool && !value.approval_answer.empty() && !is_missing_result(value);
+}
+
 bool same_call(const tool_call& left, const tool_call& right) {
     return left.id == right.id && left.name == right.name && left.arguments == right.arguments;
 }
@@ -121,6 +126,9 @@ public:
             }
             if (is_only_shown(stored.message)) {
                 shown_.insert(stored.message.id);
+            }
+            if (is_of_approved_call(stored.message)) {
+                executed_.try_emplace(stored.message.tool_call_id, &stored.message);
             }
         }
         for (std::size_t i = 0; i < input.messages.size(); ++i) {
@@ -249,7 +257,21 @@ private:
             }
         }
         if (!assistant.tool_calls.empty() || !is_empty(assistant.content)) {
+            const std::vector<tool_call> calls = assistant.tool_calls;
             keep(std::move(assistant));
+            add_results(calls);
+        }
+    }
+
+    // A client whose tab, or whose branch, is not the one on which the person approved the call
+    // has no result of it. The action must not look undone to the model.
+    void add_results(const std::vector<tool_call>& calls) {
+        for (const tool_call& call : calls) {
+            const auto result = executed_.find(call.id);
+            if (result != executed_.end() && !calls_.answers.contains(call.id)) {
+                kept_.push_back(*result->second);
+                kept_.back().prompt = nullptr;
+            }
         }
     }
 
@@ -387,7 +409,7 @@ private:
 
     void decide_next() {
         const auto last = std::find_if(kept_.rbegin(), kept_.rend(), [](const message& given) {
-            return !is_only_shown(given) && !is_system(given);
+            return !is_only_shown(given) && !is_system(given) && !is_of_approved_call(given);
         });
         plan_.next = next_step::nothing;
         if (judged_.any_open) {
@@ -435,7 +457,7 @@ private:
             for (const tool_call& call : given.tool_calls) {
                 store_call(call);
             }
-            if (given.role == role::tool) {
+            if (given.role == role::tool && !is_of_approved_call(given)) {
                 store_answer(given);
             } else if (is_user(given)) {
                 plan_.new_user_messages.push_back(given.id);
@@ -520,7 +542,8 @@ private:
         inner_;      // Id of a message of a subagent that has run here => its run.
     view_set shown_; // Ids of the stored messages that are only shown.
     view_map<const message*> seen_;
-    view_set left_; // Calls with an error result of this server.
+    view_map<const message*> executed_; // Stored results of calls that a person approved.
+    view_set left_;                     // Calls with an error result of this server.
     content_forms forms_;
     text_map<node_index> moved_;
     std::size_t last_speaker_ = 0; // Index of the last user or assistant message.

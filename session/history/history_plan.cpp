@@ -234,20 +234,14 @@ private:
         return std::nullopt;
     }
 
-    // Views show a result with its call, also one that was stored after a message of the user. A
-    // new branch that has the call has the result, too. It is told as a new message.
+    // The result of a call that waited for its approval is stored behind all messages that came
+    // meanwhile, on the branch of the answer. The branch of this request gets it, too, if it has
+    // the call. It is told as a new message.
     void repeat_results() {
-        for (const node_index node : place_.path) {
-            const message& stored = thread_.nodes[node].message;
-            if (stored.role != role::tool || is_on_base_path(node)) {
-                continue;
-            }
-            const call_record* const call = index_.find_call(stored.tool_call_id);
-            if (call != nullptr && is_on_base_path(call->made_in)) {
-                message result = stored;
-                result.prompt = nullptr;
-                out_.append(std::move(result));
-            }
+        for (const node_index node : results_elsewhere(thread_, thread_.path(place_.base))) {
+            message result = thread_.nodes[node].message;
+            result.prompt = nullptr;
+            out_.append(std::move(result));
         }
     }
 

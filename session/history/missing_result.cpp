@@ -1,5 +1,8 @@
 #include "session/history/missing_result.hpp"
 
+#include "session/base/text_map.hpp"
+#include "session/base/work_count.hpp"
+
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -82,6 +85,35 @@ message shown_missing_result(const tool_call& call, std::optional<call_status> s
     message result = missing_result(call, status);
     result.content = shown_content(*result.error);
     return result;
+}
+
+std::vector<node_index>
+results_elsewhere(const thread_record& thread, const std::vector<node_index>& path) {
+    view_set missing;
+    count_work(path.size());
+    for (const node_index node : path) {
+        for (const tool_call& call : thread.nodes[node].message.tool_calls) {
+            missing.insert(call.id);
+        }
+    }
+    for (const node_index node : path) {
+        const message& stored = thread.nodes[node].message;
+        if (stored.role == role::tool) {
+            missing.erase(stored.tool_call_id);
+        }
+    }
+    std::vector<node_index> found;
+    if (missing.empty()) {
+        return found;
+    }
+    count_work(thread.nodes.size());
+    for (node_index node = 0; node < thread.nodes.size(); ++node) {
+        const message& stored = thread.nodes[node].message;
+        if (stored.role == role::tool && missing.erase(stored.tool_call_id) > 0) {
+            found.push_back(node);
+        }
+    }
+    return found;
 }
 
 bool is_missing_result(const message& value) {

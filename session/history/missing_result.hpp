@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agui::session {
 
@@ -29,7 +30,13 @@ namespace agui::session {
 [[nodiscard]] message
 shown_missing_result(const tool_call& call, std::optional<call_status> status);
 
-/// True for such a result that a client was shown and sends back, under any id. It answers nothing.
+/// The stored results of the calls that the branch `path` has without a result, each once, in the
+/// order stored: another branch was the one on which a person answered. Pure.
+[[nodiscard]] std::vector<node_index>
+results_elsewhere(const thread_record& thread, const std::vector<node_index>& path);
+
+/// True for an error result that a client was shown and sends back, under any id. It answers
+/// nothing.
 [[nodiscard]] bool is_missing_result(const message& value);
 
 } // namespace agui::session

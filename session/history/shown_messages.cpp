@@ -47,9 +47,14 @@ public:
         : statuses_(statuses_of(thread)) {
         count_work(path.size());
         for (const node_index node : path) {
-            add_answered(answered_, thread.nodes[node].message);
+            expect(thread.nodes[node].message);
         }
     }
+
+    // Its call gets no error result if it is a result.
+    void expect(const message& stored) { add_answered(answered_, stored); }
+
+    [[nodiscard]] bool has_call(const std::string& id) const { return made_in_.contains(id); }
 
     void add(const message& stored) {
         if (is_silent(stored) || is_input_note(stored)) {
@@ -168,11 +173,21 @@ private:
 } // namespace
 
 std::vector<message> shown_messages(const thread_record& thread, node_index tip, node_index end) {
-    std::vector<node_index> path = thread.path(tip);
-    std::erase_if(path, [end](node_index node) { return node >= end; });
+    const std::vector<node_index> path = thread.path(tip);
     view shown(thread, path);
+    const std::vector<node_index> elsewhere = results_elsewhere(thread, path);
+    for (const node_index node : elsewhere) {
+        shown.expect(thread.nodes[node].message);
+    }
     for (const node_index node : path) {
-        shown.add(thread.nodes[node].message);
+        if (node < end) {
+            shown.add(thread.nodes[node].message);
+        }
+    }
+    for (const node_index node : elsewhere) {
+        if (node < end && shown.has_call(thread.nodes[node].message.tool_call_id)) {
+            shown.add(thread.nodes[node].message);
+        }
     }
     return shown.take();
 }

@@ -8,9 +8,10 @@ namespace agui::session {
 
 /// The messages of the branch that ends in `tip` as clients are shown them, in every list and
 /// snapshot: as stored, and
-/// - a call that can no longer be answered and that has no result on this branch gets an explicit
+/// - a call that can no longer be answered and that has no result gets an explicit
 ///   error result (missing_result.hpp), after the results of the message that holds the call. A
 ///   client would take the call for open otherwise, and execute it;
+/// - a call that was answered on another branch only (results_elsewhere()) has that result;
 /// - a failed run shows in the metadata of the last message that it had (turn_failure.hpp).
 ///
 /// Stored messages from number `end` on are left out, none with no_node. Pure.
