@@ -88,15 +88,22 @@ void base64_pieces::decode(std::string_view text) {
         return;
     }
     if (text.size() / 4 * 3 > generated_media_bytes_max - bytes_.size()) {
-        problem_ = "is too large";
+        give_up("is too large");
     } else if (const std::optional<std::string> more = session::decode_base64(text)) {
         bytes_.append(*more);
-        return;
     } else {
-        problem_ = "is not base64";
+        give_up("is not base64");
     }
+}
+
+void base64_pieces::give_up(std::string_view problem) {
+    problem_ = problem;
     std::string().swap(bytes_);
     std::string().swap(rest_);
+}
+
+std::size_t base64_pieces::bytes_with(std::size_t piece) const noexcept {
+    return bytes_.size() + (rest_.size() + piece) / 4 * 3;
 }
 
 std::string base64_pieces::take() {

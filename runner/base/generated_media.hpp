@@ -23,8 +23,12 @@ media_type_of_bytes(generated_media::kind what, std::string_view bytes) noexcept
 class base64_pieces {
 public:
     void add(std::string_view piece);
+    /// Drops all bytes, and ignores later pieces. `problem` is a literal.
+    void give_up(std::string_view problem);
 
     [[nodiscard]] bool any() const noexcept { return any_; }
+    /// About the bytes held after a further piece of that size.
+    [[nodiscard]] std::size_t bytes_with(std::size_t piece) const noexcept;
     /// Ends the text and returns its bytes; empty if there is a problem.
     [[nodiscard]] std::string take();
     /// See generated_media::problem.

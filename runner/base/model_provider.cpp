@@ -66,6 +66,11 @@ void model_sink::on_hosted_tool(std::string_view id, std::string_view name, host
 
 void model_sink::on_media(const generated_media& made) { (void)made; }
 
+std::string_view model_sink::on_media_bytes(std::size_t bytes) {
+    (void)bytes;
+    return {};
+}
+
 void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
     (void)key;
     (void)value;

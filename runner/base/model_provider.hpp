@@ -131,6 +131,9 @@ public:
 
     /// The model made an image or an audio. Its words, if any, are told as text, too.
     virtual void on_media(const generated_media& made);
+    /// A medium arrives in pieces, and the provider is about to hold `bytes` of it. Returns why it
+    /// must not, as generated_media::problem; empty if it may.
+    [[nodiscard]] virtual std::string_view on_media_bytes(std::size_t bytes);
 
     /// Everything between these two calls came from one read of the network. The sink may publish
     /// it together, at end_batch() or after the handlers that are ready.

@@ -25,6 +25,11 @@ constexpr std::string_view own_names = "agui-gateway.";
 // The base64 of a medium in the activity, in the change of the run, in that of the store, and as
 // the store writes it.
 constexpr std::size_t copies_of_media = 4;
+// A string that grows is copied to one of twice the size.
+constexpr std::size_t copies_of_arriving = 2;
+
+constexpr std::string_view too_large = "is too large for this run";
+constexpr std::string_view no_memory = "needs more memory than the server has now";
 
 failure refused_activity(std::string_view what) {
     return {errc::invalid_input, "the activity " + std::string(what), "activity"};
@@ -144,7 +149,18 @@ loop_context::why_not(const generated_media& made, std::string_view type) const 
         return "is of no type that is known to be harmless";
     }
     const bool fits = made.bytes.size() <= generated_media_bytes_max - media_bytes_;
-    return fits ? std::string_view() : "is too large for this run";
+    return fits ? std::string_view() : too_large;
+}
+
+std::string_view
+loop_context::count_arriving(memory_share& held, std::size_t bytes) const noexcept {
+    const bool fits = bytes <= generated_media_bytes_max - media_bytes_;
+    held.set_use(use_of(copies_of_arriving * bytes));
+    if (fits && held.grow_to(copies_of_arriving * bytes)) {
+        return {};
+    }
+    held.shrink_to(0);
+    return fits ? no_memory : too_large;
 }
 
 bool loop_context::take_memory(std::size_t media_bytes) noexcept {
@@ -160,7 +176,7 @@ std::string_view loop_context::show_media(const generated_media& made) {
     const std::string_view type = media_type_of_bytes(made.what, made.bytes);
     std::string_view wrong = why_not(made, type);
     if (wrong.empty() && !take_memory(made.bytes.size())) {
-        wrong = "needs more memory than the server has now";
+        wrong = no_memory;
     }
     const std::string_view kind = made.what == generated_media::kind::image ? "image" : "audio";
     kept& shown = activities_.emplace_back();

@@ -39,6 +39,15 @@ public:
     /// `{kind, note}` says why it is not kept, which is returned, too; empty if it is kept.
     std::string_view show_media(const generated_media& made);
 
+    /// An empty share for a medium that arrives in pieces.
+    [[nodiscard]] memory_share share_for_arriving() const noexcept {
+        return memory_share(memory_.budget());
+    }
+    /// Counts `bytes` of a medium that is not whole yet. Returns why no more of it may be held, as
+    /// generated_media::problem, and then `held` is empty; an empty text if it may.
+    [[nodiscard]] std::string_view
+    count_arriving(memory_share& held, std::size_t bytes) const noexcept;
+
     [[nodiscard]] boost::asio::awaitable<result<json_text>> state() override {
         return sink_ != nullptr ? sink_->load_state() : failed<json_text>();
     }

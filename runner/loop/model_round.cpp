@@ -351,7 +351,11 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
     );
     turn_->set_on_begin([this] { call_.begun(); });
     turn_->set_hosted_tools(hosted_tools_);
-    turn_->set_on_media([this](const generated_media& made) { show_media(made); });
+    turn_->set_on_media(
+        [this](const generated_media& made) { show_media(made); },
+        [this](std::size_t bytes) { return count_arriving(bytes); }
+    );
+    arriving_ = run_.context != nullptr ? run_.context->share_for_arriving() : memory_share();
     turn_->set_binding(provider(index).account(), std::move(prefix));
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());
@@ -365,7 +369,13 @@ void model_round::begin_turn(std::size_t index, const model_request& request, st
     }
 }
 
+std::string_view model_round::count_arriving(std::size_t bytes) {
+    return run_.context != nullptr ? run_.context->count_arriving(arriving_, bytes)
+                                   : std::string_view();
+}
+
 void model_round::show_media(const generated_media& made) {
+    arriving_.shrink_to(0); // It is counted as a whole from here on.
     const std::string_view wrong =
         run_.context != nullptr ? run_.context->show_media(made) : std::string_view();
     if (!wrong.empty()) {

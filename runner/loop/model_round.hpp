@@ -8,6 +8,7 @@
 #include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/reply_reader.hpp"
 #include "runner/loop/run_parts.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -79,6 +80,7 @@ private:
     [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
     void begin_turn(std::size_t index, const model_request& request, std::string prefix);
     void show_media(const generated_media& made);
+    [[nodiscard]] std::string_view count_arriving(std::size_t bytes);
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
@@ -97,6 +99,7 @@ private:
     const run_parts run_;
     std::optional<tool_names> names_; ///< Names of the tools that turn_ is offered.
     std::optional<model_turn> turn_;
+    memory_share arriving_; ///< Of a medium of the answer that is not whole yet.
     /// In front of turn_; null if text is shown as it arrives.
     std::unique_ptr<reply_reader> reply_;
     hosted_tools hosted_tools_;

@@ -62,6 +62,9 @@ public:
             on_media_(made);
         }
     }
+    [[nodiscard]] std::string_view on_media_bytes(std::size_t bytes) override {
+        return on_media_bytes_ ? on_media_bytes_(bytes) : std::string_view();
+    }
     void on_turn_data(std::string_view key, const boost::json::value& value) override;
     void on_call_data(std::size_t index, const boost::json::value& value) override;
     void begin_batch() override { out_.begin_batch(); }
@@ -85,9 +88,13 @@ public:
     void set_on_begin(std::function<void()> call) { on_begin_ = std::move(call); }
     /// Where hosted tools are shown, if anywhere. It must outlive this.
     void set_hosted_tools(hosted_tools& shown) noexcept { hosted_tools_ = &shown; }
-    /// Keeps and shows the media of the answer.
-    void set_on_media(std::function<void(const generated_media&)> call) {
+    /// Keeps and shows the media of the answer, and counts one that arrives.
+    void set_on_media(
+        std::function<void(const generated_media&)> call,
+        std::function<std::string_view(std::size_t)> count
+    ) {
         on_media_ = std::move(call);
+        on_media_bytes_ = std::move(count);
     }
     /// The account that is asked, and the beginning of the request (turn_origin).
     void set_binding(std::string_view account, std::string prefix) {
@@ -134,6 +141,7 @@ private:
     call_naming name_call_;
     std::function<void()> on_begin_;
     std::function<void(const generated_media&)> on_media_;
+    std::function<std::string_view(std::size_t)> on_media_bytes_;
     std::string message_id_;
     std::string text_;
     /// Set by set_written(); null if the model wrote text_.

@@ -36,6 +36,9 @@ public:
         turn_.on_hosted_tool(id, name, state);
     }
     void on_media(const generated_media& made) override { turn_.on_media(made); }
+    [[nodiscard]] std::string_view on_media_bytes(std::size_t bytes) override {
+        return turn_.on_media_bytes(bytes);
+    }
     void on_turn_data(std::string_view key, const boost::json::value& value) override {
         turn_.on_turn_data(key, value);
     }

@@ -65,12 +65,22 @@ openai_generated::read(const json::value* audio, const json::value* images, bool
     if (part == nullptr || (whole_message && sound_.any())) {
         return {};
     }
-    sound_.add(string_in(*part, "data"));
+    add_sound(string_in(*part, "data"));
     const std::string_view said = string_in(*part, "transcript");
     if (said.size() <= words_bytes_max - words_.size()) {
         words_.append(said);
     }
     return said;
+}
+
+void openai_generated::add_sound(std::string_view piece) {
+    if (!piece.empty() && sound_.problem().empty()) {
+        if (const std::string_view wrong = sink_.on_media_bytes(sound_.bytes_with(piece.size()));
+            !wrong.empty()) {
+            sound_.give_up(wrong);
+        }
+    }
+    sound_.add(piece);
 }
 
 void openai_generated::image(const json::object& part) {

@@ -27,6 +27,7 @@ public:
     [[nodiscard]] bool any() const noexcept { return has_images_ || sound_.any(); }
 
 private:
+    void add_sound(std::string_view piece);
     void image(const boost::json::object& part);
 
     model_sink& sink_;

@@ -173,6 +173,46 @@ TEST_F(Media, AreCountedUntilTheyAreStored) {
     EXPECT_EQ(budget.used(), 0U);
 }
 
+TEST_F(Media, AreCountedWhileTheyArrive) {
+    constexpr std::size_t size = 300'000;
+    memory_budget budget(1U << 20U);
+    std::size_t when_arriving = 0;
+    std::string_view too_much;
+    std::size_t when_given_up = size;
+    model.turns = {{[&](model_sink& to) -> model_outcome {
+        EXPECT_EQ(to.on_media_bytes(size), "");
+        when_arriving = budget.used();
+        too_much = to.on_media_bytes(4 * size);
+        when_given_up = budget.used();
+        EXPECT_EQ(to.on_media_bytes(size), "");
+        to.on_text("Hi");
+        return model_failure{model_failure::kind::lost, 0, "why"};
+    }}};
+
+    play_with(budget);
+
+    EXPECT_GE(when_arriving, size);
+    EXPECT_EQ(too_much, "needs more memory than the server has now");
+    EXPECT_EQ(when_given_up, 0U);
+    EXPECT_EQ(budget.used(), 0U) << "a medium that was cut off is not counted any more";
+}
+
+TEST_F(Media, ThatArriveShareTheLimitOfTheRun) {
+    const std::string half =
+        std::string(png_begin) + std::string(generated_media_bytes_max / 2, 'x');
+    model.turns = {{[&](model_sink& to) -> model_outcome {
+        to.on_media(image_of(half));
+        EXPECT_EQ(to.on_media_bytes(generated_media_bytes_max / 3), "");
+        EXPECT_EQ(to.on_media_bytes(generated_media_bytes_max / 2), "is too large for this run");
+        to.on_text("Hi");
+        return model_answer{finish_reason::stop, {}};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
 TEST_F(Media, ForWhichThereIsNoMemoryLeaveANote) {
     memory_budget budget(1U << 20U);
     const std::string large = std::string(png_begin) + std::string(300'000, 'x');

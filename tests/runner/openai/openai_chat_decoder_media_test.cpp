@@ -114,5 +114,22 @@ INSTANTIATE_TEST_SUITE_P(
     Media, OpenaiDecoderCases, ::testing::ValuesIn(media_cases()), decoder_case_name
 );
 
+TEST(OpenaiChatDecoderMedia, AudioIsCountedAsItArrivesAndDroppedWhereItIsTooMuch) {
+    test::recording_model_sink sink;
+    sink.media_bytes_max = 9;
+    openai_decoder decoder(sink, "the-model", "the-provider");
+    const std::string piece = delta(R"("audio":{"data":"AAABAP//"})");
+    const std::string answer =
+        frames({piece, delta(words), piece, piece, piece, finish("stop"), done});
+
+    (void)decoder.feed(answer);
+    (void)decoder.finish();
+
+    EXPECT_EQ(sink.media_bytes, (std::vector<std::size_t>{6, 12})) << "later pieces are not held";
+    EXPECT_EQ(
+        sink.lines, (std::vector<std::string>{"text Hi", "audio is more than the test takes: Hi"})
+    );
+}
+
 } // namespace
 } // namespace agui::runner

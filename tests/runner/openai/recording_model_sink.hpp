@@ -3,6 +3,7 @@
 #include "runner/base/model_provider.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -51,8 +52,15 @@ public:
             made.transcript.empty() ? line : line + ": " + std::string(made.transcript)
         );
     }
+    std::string_view on_media_bytes(std::size_t bytes) override {
+        media_bytes.push_back(bytes);
+        return bytes <= media_bytes_max ? std::string_view() : "is more than the test takes";
+    }
 
     std::vector<std::string> lines;
+    /// What on_media_bytes() was asked; larger media are refused.
+    std::vector<std::size_t> media_bytes;
+    std::size_t media_bytes_max = SIZE_MAX;
     int begins = 0;
     /// An empty delta came, or something for a call that had ended.
     bool contract_broken = false;
