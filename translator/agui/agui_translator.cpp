@@ -3,10 +3,14 @@
 #include "runner/base/json_text.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "translator/agui/custom_names.hpp"
+#include "translator/agui/interrupt_json.hpp"
+#include "translator/agui/snapshot_limit.hpp"
 #include "translator/agui/usage_json.hpp"
 
 #include <boost/assert.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <variant>
 
@@ -83,14 +87,17 @@ void agui_translator::finish(const runner::run_end& end) {
         return;
     }
     close_lanes();
-    suspend_subagents(end);
+    const std::string usage = usage_json(end.usage, settings_.usage);
+    const std::size_t taken = envelope_bytes_max + usage.size();
+    boost::json::array interrupts =
+        interrupts_json(end.approvals, event_bytes_max - std::min(taken, event_bytes_max));
+    suspend_subagents(end, interrupts);
     const bool is_success = runner::class_of(end.reason) == runner::stop_class::success;
     const auto why = is_success ? runner::stop_reason::error : end.reason;
     end_subagents(runner::describe(why), runner::error_code(why));
-    const std::string usage = usage_json(end.usage, settings_.usage);
     switch (runner::class_of(end.reason)) {
     case runner::stop_class::success:
-        finish_success(end, usage);
+        finish_success(end, std::move(interrupts), usage);
         break;
     case runner::stop_class::stopped:
         finish_stopped(end, usage);

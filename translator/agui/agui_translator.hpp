@@ -94,7 +94,8 @@ struct run_opening {
 ///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
 /// hand-off; no outcome for undeclared peers). If calls wait for an approval or for input, it has
-/// the outcome `interrupt` with the `interrupts`, for undeclared peers too. A stop gives CUSTOM
+/// the outcome `interrupt` with the `interrupts`, for undeclared peers too; those that do not fit
+/// into the event are shown by the run that answers the others. A stop gives CUSTOM
 /// `agui-gateway.run.stopped`
 /// {"reason"}, then RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for
 /// user_stop, plugin_stop, superseded and max_output_tokens, and RUN_ERROR with the reason as code
@@ -183,7 +184,7 @@ private:
     void close_texts_of_all();
     void close_lanes();
     void end_subagents(std::string_view message, std::string_view code);
-    void suspend_subagents(const runner::run_end& end);
+    void suspend_subagents(const runner::run_end& end, const boost::json::array& interrupts);
     void fail_subagent(lane& ended, std::string_view message, std::string_view code);
     void send_to_declared(std::string_view type);
     [[nodiscard]] bool is_open(std::string_view call_id) const;
@@ -206,8 +207,10 @@ private:
     using text_member = std::pair<std::string_view, std::string_view>;
     void send_custom(std::string_view name, std::initializer_list<text_member> members);
     void send_tool_inputs(const std::vector<std::string>& call_ids);
-    void finish_asking(const runner::run_end& end, std::string_view usage);
-    void finish_success(const runner::run_end& end, std::string_view usage);
+    void finish_asking(boost::json::array interrupts, std::string_view usage);
+    void finish_success(
+        const runner::run_end& end, boost::json::array interrupts, std::string_view usage
+    );
     void finish_stopped(const runner::run_end& end, std::string_view usage);
     void finish_failed(const runner::run_end& end, std::string_view usage);
 

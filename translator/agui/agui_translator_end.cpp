@@ -3,7 +3,6 @@
 #include "session/base/parse_json.hpp"
 #include "translator/agui/agui_translator.hpp"
 #include "translator/agui/custom_names.hpp"
-#include "translator/agui/interrupt_json.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -26,11 +25,7 @@ bool may_look_finished(runner::stop_reason reason) {
 }
 
 } // namespace
-void agui_translator::finish_asking(const runner::run_end& end, std::string_view usage) {
-    boost::json::array interrupts;
-    for (const session::approval& asked : end.approvals) {
-        interrupts.push_back(interrupt_json(asked));
-    }
+void agui_translator::finish_asking(boost::json::array interrupts, std::string_view usage) {
     if (settings_.legacy_interrupts && !interrupts.empty()) {
         const boost::json::string first(boost::json::serialize(interrupts.front()));
         send_custom(custom_on_interrupt, boost::json::serialize(boost::json::value(first)));
@@ -58,9 +53,11 @@ void agui_translator::finish_asking(const runner::run_end& end, std::string_view
     out_.on_event(out);
 }
 
-void agui_translator::finish_success(const runner::run_end& end, std::string_view usage) {
+void agui_translator::finish_success(
+    const runner::run_end& end, boost::json::array interrupts, std::string_view usage
+) {
     if (end.reason == runner::stop_reason::approval_needed) {
-        finish_asking(end, usage);
+        finish_asking(std::move(interrupts), usage);
         return;
     }
     if (settings_.tanstack && end.reason == runner::stop_reason::external_tool) {

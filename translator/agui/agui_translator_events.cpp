@@ -17,8 +17,6 @@ namespace {
 constexpr unix_ms stamp_interval = 1000;
 // The longest text of one delta, so that a reader with a small buffer progresses in a long answer.
 constexpr std::size_t delta_bytes_max = 65'536;
-// Room in an event for its type, time and ids.
-constexpr std::size_t envelope_bytes_max = 64U << 10U;
 
 /// Takes the next piece of at most delta_bytes_max off a text, cut between two characters.
 std::string_view take_piece(std::string_view& text) {

@@ -122,7 +122,9 @@ void agui_translator::end_subagents(std::string_view message, std::string_view c
 }
 
 // A subagent that waits for one of its own has no interrupts.
-void agui_translator::suspend_subagents(const runner::run_end& end) {
+void agui_translator::suspend_subagents(
+    const runner::run_end& end, const boost::json::array& interrupts
+) {
     if (runner::class_of(end.reason) != runner::stop_class::success) {
         return;
     }
@@ -131,14 +133,16 @@ void agui_translator::suspend_subagents(const runner::run_end& end) {
             continue;
         }
         boost::json::object outcome{{"type", "suspended"}};
-        boost::json::array interrupts;
-        for (const session::approval& asked : end.approvals) {
-            if (asked.subagent_run_id == each->subagent_run_id) {
-                interrupts.emplace_back(asked.id);
+        boost::json::array ids;
+        for (const boost::json::value& shown : interrupts) {
+            const boost::json::object& interrupt = shown.get_object();
+            const auto* const owner = interrupt.if_contains(subagent_key);
+            if (owner != nullptr && owner->as_string() == each->subagent_run_id) {
+                ids.push_back(interrupt.at("id"));
             }
         }
-        if (!interrupts.empty()) {
-            outcome["interruptIds"] = std::move(interrupts);
+        if (!ids.empty()) {
+            outcome["interruptIds"] = std::move(ids);
         }
         begin(writer_, "SUBAGENT_FINISHED");
         writer_.member(subagent_key, std::string_view(each->subagent_run_id));

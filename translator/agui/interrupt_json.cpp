@@ -3,10 +3,9 @@
 #include "session/base/clock.hpp"
 #include "session/base/finite_json.hpp"
 
-#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 namespace agui::translator {
@@ -56,6 +55,20 @@ json::object interrupt_json(const session::approval& asked) {
         interrupt["subagentRunId"] = asked.subagent_run_id;
     }
     return interrupt;
+}
+
+json::array interrupts_json(const std::vector<session::approval>& asked, std::size_t bytes_max) {
+    json::array shown;
+    std::size_t bytes = 0;
+    for (const session::approval& each : asked) {
+        json::object interrupt = interrupt_json(each);
+        bytes += json::serialize(interrupt).size() + 1;
+        if (bytes > bytes_max && !shown.empty()) {
+            break;
+        }
+        shown.push_back(std::move(interrupt));
+    }
+    return shown;
 }
 
 void add_interrupts(

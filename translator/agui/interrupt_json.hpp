@@ -2,8 +2,10 @@
 
 #include "session/history/approval.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <cstddef>
 #include <vector>
 
 namespace agui::translator {
@@ -14,6 +16,12 @@ namespace agui::translator {
 /// messages hold). That of a question has the reason `input_required`, and message, schema and
 /// metadata of its tool; `kind` and `toolName` of the metadata are always the gateway's.
 [[nodiscard]] boost::json::object interrupt_json(const session::approval& asked);
+
+/// The interrupts that one event shows, in order: as many as take at most `bytes_max` as JSON, and
+/// at least the first. A client that answers these is asked for the others by the run of its
+/// answer.
+[[nodiscard]] boost::json::array
+interrupts_json(const std::vector<session::approval>& asked, std::size_t bytes_max);
 
 /// Puts the interrupts into the metadata of the last answer that makes calls, as
 /// `custom.agui.interrupts`, from where assistant-ui restores them after a reload.

@@ -11,6 +11,8 @@ namespace agui::translator {
 
 /// The largest written event. Released clients fail at 10 MB (10 485 760 bytes).
 inline constexpr std::size_t event_bytes_max = 8'000'000;
+/// Room in an event for its type, time and ids.
+inline constexpr std::size_t envelope_bytes_max = 64U << 10U;
 
 /// Returns the URL of a part of the thread, by its digest. The function is empty if there are no
 /// links.

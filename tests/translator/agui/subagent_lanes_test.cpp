@@ -1,4 +1,6 @@
 #include "tests/translator/agui/agui_translator_case.hpp"
+#include "translator/agui/interrupt_json.hpp"
+#include "translator/agui/snapshot_limit.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -124,6 +126,45 @@ TEST_F(SubagentLanes, SuspendedOnesEndWithTheRunAndNameTheirInterrupts) {
     EXPECT_THAT(lines[8], HasSubstr(R"("subagentRunId":"s2")"));
     EXPECT_THAT(stream_.last(projection::undeclared), Not(HasSubstr("subagentRunId")));
     EXPECT_THAT(stream_.last(projection::undeclared), HasSubstr(R"("id":"i1")"));
+}
+
+TEST_F(SubagentLanes, SuspendedOnesNameOnlyTheInterruptsThatTheEndShows) {
+    start();
+    begin("s1");
+    end("s1", outcome::suspended);
+    const std::string large = R"({"a":")" + std::string(60'000, 'x') + R"("})";
+    runner::run_end asking;
+    asking.reason = stop_reason::approval_needed;
+    for (int i = 0; i < 200; ++i) {
+        const std::string call = "c" + std::to_string(i);
+        asking.approvals.push_back({call + ":0f", call, "f", large, 7, "s1"});
+    }
+    translator_.finish(asking);
+    stream_.expect_complete();
+
+    const std::string shown = stream_.last(projection::v1_1);
+    EXPECT_LE(shown.size(), event_bytes_max);
+    const auto interrupts = boost::json::parse(shown).at("outcome").at("interrupts").as_array();
+    EXPECT_GT(interrupts.size(), 100U);
+    EXPECT_LT(interrupts.size(), 200U);
+    EXPECT_EQ(interrupts.front().at("id"), "c0:0f");
+    const std::vector<std::string> lines = stream_.lines();
+    const boost::json::value over = boost::json::parse(lines.at(lines.size() - 2));
+    EXPECT_EQ(over.at("outcome").at("interruptIds").as_array().size(), interrupts.size());
+    EXPECT_LE(stream_.last(projection::undeclared).size(), event_bytes_max);
+}
+
+TEST_F(SubagentLanes, AQuestionThatIsLargerThanTheEventIsShownAlone) {
+    session::approval question{"i0", "c0", "f", "{}", 7};
+    question.question = std::make_shared<const session::input_question>(
+        session::input_question{std::string(event_bytes_max, 'x'), {}, {}}
+    );
+    const session::approval next{"i1", "c1", "f", "{}", 7};
+
+    const auto shown = interrupts_json({question, next}, event_bytes_max);
+
+    ASSERT_EQ(shown.size(), 1U) << "a run that asks shows what it asks";
+    EXPECT_EQ(shown.front().at("id"), "i0");
 }
 
 TEST_F(SubagentLanes, ASuspendedOneHasFailedIfTheRunIsStopped) {
