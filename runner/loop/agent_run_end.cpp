@@ -25,6 +25,10 @@ bool is_handing_off(stop_reason reason) noexcept {
 
 boost::asio::awaitable<stop_reason> agent_run::end_without_model() {
     if (request_.snapshot) {
+        // An approved call that was executed before has released the thread.
+        if (const std::optional<stop_reason> failed = co_await conversation_.load()) {
+            co_return *failed;
+        }
         emit_snapshot(conversation_.thread(), conversation_.tip());
     }
     switch (request_.next) {

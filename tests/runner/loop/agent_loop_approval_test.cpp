@@ -249,6 +249,18 @@ TEST_F(AgentLoopApproval, ExecutesWhatIsApprovedWhileTheCallerStillHasToAnswer) 
     EXPECT_EQ(sink.end.reason, stop_reason::partial_answers);
 }
 
+TEST_F(AgentLoopApproval, ShowsTheMessagesAfterTheExecutionWhereTheClientLacksSome) {
+    begin_with({"c1"});
+    request.next = session::next_step::wait_for_answers;
+    request.snapshot = true;
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::partial_answers);
+    ASSERT_GE(sink.steps.size(), 2U);
+    EXPECT_EQ(sink.steps[sink.steps.size() - 2], "snapshot 3") << "with the result";
+}
+
 TEST_F(AgentLoopApproval, FailsARequestWhoseAnswersAreRefused) {
     request.next = session::next_step::refuse;
     request.refusal = "Because.";
