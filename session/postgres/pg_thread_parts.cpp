@@ -40,6 +40,9 @@ constexpr const char* claim_of_call =
     "claimed_by = CASE WHEN claimed_by = $4 OR claimed_until <= $6 THEN $4 ELSE claimed_by END "
     "WHERE thread = " AGUI_PG_THREAD " AND call_id = $3 AND status = 'pending' "
     "RETURNING claimed_by, claimed_until";
+constexpr const char* title_replaced =
+    "UPDATE agui.threads SET title = $4 WHERE principal = $1 AND thread_id = $2 AND title = $3 "
+    "RETURNING id";
 constexpr const char* messages_of_pending_calls =
     "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
     " AND number IN (SELECT c.made_in FROM agui.calls c WHERE c.thread = " AGUI_PG_THREAD
@@ -152,6 +155,13 @@ read_claim(const std::string& call_id, const std::vector<pg_rows>& results) {
         return std::nullopt;
     }
     return call_claim{call_id, std::string(row.text(0, 0)), row.integer(0, 1)};
+}
+
+pg_batch
+replace_title_statement(const thread_key& key, const std::string& from, const std::string& to) {
+    pg_batch batch;
+    batch.emplace_back(title_replaced, key.principal, key.thread_id, from, to);
+    return batch;
 }
 
 pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit) {

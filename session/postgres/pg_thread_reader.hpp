@@ -57,6 +57,10 @@ claim_call_statement(const thread_key& key, const call_claim& claim, unix_ms now
 [[nodiscard]] std::optional<call_claim>
 read_claim(const std::string& call_id, const std::vector<pg_rows>& results);
 
+/// One row if the thread had the title `from`, otherwise none.
+[[nodiscard]] pg_batch
+replace_title_statement(const thread_key& key, const std::string& from, const std::string& to);
+
 [[nodiscard]] pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit);
 [[nodiscard]] std::vector<session_event> read_events(const std::vector<pg_rows>& results);
 

@@ -149,6 +149,22 @@ postgres_store::claim_in_table(thread_key key, call_claim claim, unix_ms now) {
     co_return claimed ? result<call_claim>(std::move(*claimed)) : no_such_pending_call();
 }
 
+asio::awaitable<result<bool>>
+postgres_store::replace_title(thread_key key, std::string from, std::string to) {
+    return on_store<bool>([this, key = std::move(key), from = std::move(from), to = std::move(to)] {
+        return title_in_table(key, from, to);
+    });
+}
+
+asio::awaitable<result<bool>>
+postgres_store::title_in_table(thread_key key, std::string from, std::string to) {
+    const auto statements = [&] {
+        return replace_title_statement(key, from, to);
+    };
+    const auto rows = co_await write_at_once(shared_, {}, statements);
+    co_return !rows.at(0).empty();
+}
+
 asio::awaitable<result<begun_run>> postgres_store::begin(
     thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
     lease_ptr held

@@ -165,6 +165,16 @@ sqlite_store::claim_call(thread_key key, call_claim claim, unix_ms now) {
     );
 }
 
+asio::awaitable<result<bool>>
+sqlite_store::replace_title(thread_key key, std::string from, std::string to) {
+    return write<bool>(
+        [this, key = std::move(key), from = std::move(from), to = std::move(to)]() -> result<bool> {
+            const auto at = tables_.threads.find(key);
+            return at && tables_.threads.replace_title(at->thread, from, to);
+        }
+    );
+}
+
 asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::string run_id) {
     return read_thread(std::move(key), std::move(run_id));
 }

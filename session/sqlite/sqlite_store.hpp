@@ -47,6 +47,8 @@ public:
     pending_calls(thread_key key) override;
     boost::asio::awaitable<result<call_claim>>
     claim_call(thread_key key, call_claim claim, unix_ms now) override;
+    [[nodiscard]] boost::asio::awaitable<result<bool>>
+    replace_title(thread_key key, std::string from, std::string to) override;
     boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,

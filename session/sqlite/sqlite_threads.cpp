@@ -65,6 +65,7 @@ sqlite_threads::sqlite_threads(database& db)
               "WHERE thread = ?1 AND call_id = ?2 AND status = 'pending' "
               "RETURNING claimed_by, claimed_until"
       ),
+      replace_title_(db, "UPDATE threads SET title = ?3 WHERE id = ?1 AND title = ?2 RETURNING id"),
       add_event_(
           db, "INSERT INTO session_events (thread, sequence, type, run_id, timestamp, data) "
               "VALUES (?, ?, ?, ?, ?, ?)"
@@ -111,6 +112,12 @@ void sqlite_threads::apply(
         std::uint64_t{after.size.branches}, after.event_count, after.bytes, after.documents.state,
         after.documents.offered_tools, after.documents.context, after.version, at.thread
     );
+}
+
+bool sqlite_threads::replace_title(
+    std::int64_t thread, std::string_view from, std::string_view to
+) {
+    return replace_title_.query(thread, from, to).next();
 }
 
 std::optional<call_claim>

@@ -35,6 +35,10 @@ public:
     [[nodiscard]] std::optional<call_claim>
     claim_call(std::int64_t thread, const call_claim& claim, unix_ms now);
 
+    /// store::replace_title().
+    [[nodiscard]] bool
+    replace_title(std::int64_t thread, std::string_view from, std::string_view to);
+
 private:
     void add_rows(const thread_position& at, const stored_change& what);
 
@@ -49,6 +53,7 @@ private:
     statement set_branch_;
     statement set_call_;
     statement claim_call_;
+    statement replace_title_;
     statement add_event_;
 };
 

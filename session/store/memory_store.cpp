@@ -175,6 +175,20 @@ public:
         co_return last;
     }
 
+    asio::awaitable<result<bool>>
+    replace_title(thread_key key, std::string from, std::string to) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return false;
+        }
+        const std::lock_guard lock(found->mutex);
+        const bool is_meant = !found->removed && found->thread.title == from;
+        if (is_meant) {
+            found->thread.title = std::move(to);
+        }
+        co_return is_meant;
+    }
+
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
         co_return look_up_now(key, run_id);
     }

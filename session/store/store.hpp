@@ -210,6 +210,10 @@ public:
     /// thread, or no such call waits for an answer.
     [[nodiscard]] virtual boost::asio::awaitable<result<call_claim>>
     claim_call(thread_key key, call_claim claim, unix_ms now) = 0;
+    /// Gives the thread the title `to` if its title is still `from`, and changes nothing else.
+    /// Returns false if it has another title or if there is no such thread.
+    [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
+    replace_title(thread_key key, std::string from, std::string to) = 0;
     /// Ordered by branch number. Reads the whole thread (load()).
     [[nodiscard]] boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
     branches(thread_key key);

@@ -375,6 +375,10 @@ public:
     claim_call(thread_key key, session::call_claim claim, unix_ms now) override {
         return store_->claim_call(std::move(key), std::move(claim), now);
     }
+    asio::awaitable<result<bool>>
+    replace_title(thread_key key, std::string from, std::string to) override {
+        return store_->replace_title(std::move(key), std::move(from), std::move(to));
+    }
     asio::awaitable<result<void>>
     keep_attachment(thread_key key, session::attachment what, std::uint64_t bytes_max) override {
         return store_->keep_attachment(std::move(key), std::move(what), bytes_max);

@@ -80,6 +80,10 @@ public:
     claim_call(session::thread_key, session::call_claim, unix_ms) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<bool>>
+    replace_title(session::thread_key, std::string, std::string) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<view>> look_up(session::thread_key, std::string) override {
         co_return failure{};
     }

@@ -38,6 +38,26 @@ TEST_P(StoreContract, ShowsAThreadWithoutItsMessages) {
     EXPECT_EQ(found->active_run_id, "run_1");
 }
 
+TEST_P(StoreContract, ReplacesATitleOnlyIfItIsStillTheOne) {
+    EXPECT_FALSE(get(subject().replace_title(thread_1, "", "By a model")));
+    changes first = user_turn("m1", "Hello");
+    first.title = "Hello";
+    begin(thread_1, "run_1", first);
+    const std::uint64_t version = load(thread_1).version;
+
+    EXPECT_TRUE(get(subject().replace_title(thread_1, "Hello", "By a model")));
+    EXPECT_EQ(load(thread_1).title, "By a model");
+    EXPECT_EQ(get(subject().summary(thread_1)).value().title, "By a model");
+    EXPECT_EQ(get(subject().list({})).threads.at(0).title, "By a model");
+    EXPECT_EQ(load(thread_1).version, version) << "a run may begin on what was read before";
+    EXPECT_EQ(load(thread_1).updated_at, 1000);
+
+    EXPECT_FALSE(get(subject().replace_title(thread_1, "Hello", "Another")));
+    EXPECT_EQ(load(thread_1).title, "By a model");
+    EXPECT_TRUE(get(subject().remove(thread_1)));
+    EXPECT_FALSE(get(subject().replace_title(thread_1, "By a model", "Another")));
+}
+
 TEST_P(StoreContract, ShowsTheStateOfAThread) {
     EXPECT_FALSE(get(subject().state(thread_1)));
     begin(thread_1, "run_1", user_turn("m1", "Hello"));
