@@ -22,4 +22,12 @@ title_line(std::string_view text, std::size_t characters_max = title_characters_
 [[nodiscard]] std::optional<std::string>
 title_of_change(const thread_record& thread, const changes& change);
 
+/// The thread's title if it is the one that title_of_change() made from its first user message, or
+/// equals it; otherwise empty.
+[[nodiscard]] std::string automatic_title(const thread_record& thread);
+
+/// The title that a model's answer gives: its title_line() without quotation marks around it and
+/// without a full stop at its end. Empty if nothing is left.
+[[nodiscard]] std::string title_of_answer(std::string_view answer);
+
 } // namespace agui::session

@@ -47,5 +47,29 @@ TEST(Title, IsNotChangedOnceThereIsOne) {
     EXPECT_EQ(title_of_change(greeted.build(), made.plan.change), "Hello");
 }
 
+TEST(Title, IsAutomaticWhileItIsThatOfTheFirstUserMessage) {
+    thread_builder said;
+    said.assistant("a0", "Welcome").user("u1", " Paint\nit ").assistant("a1", "y").user("u2", "z");
+    thread_record thread = said.build();
+
+    EXPECT_EQ(automatic_title(thread), "") << "it has none";
+    thread.title = "Paint it";
+    EXPECT_EQ(automatic_title(thread), "Paint it");
+    thread.title = "Mine";
+    EXPECT_EQ(automatic_title(thread), "");
+    EXPECT_EQ(automatic_title({}), "");
+}
+
+TEST(Title, OfAnAnswerHasNoMarksAroundIt) {
+    EXPECT_EQ(title_of_answer(" A blue\n sea "), "A blue sea");
+    EXPECT_EQ(title_of_answer("\"A blue sea.\""), "A blue sea");
+    EXPECT_EQ(title_of_answer("\xE2\x80\x9EMeer\xE2\x80\x9C."), "Meer");
+    EXPECT_EQ(title_of_answer("A \"blue\" sea"), "A \"blue\" sea");
+    EXPECT_EQ(title_of_answer("To be continued..."), "To be continued...");
+    EXPECT_EQ(title_of_answer("\xE6\xB5\xB7\xE3\x80\x82"), "\xE6\xB5\xB7");
+    EXPECT_EQ(title_of_answer("\"\"."), "");
+    EXPECT_EQ(title_of_answer(std::string(200, 'x')), std::string(title_characters_max, 'x'));
+}
+
 } // namespace
 } // namespace agui::session
