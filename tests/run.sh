@@ -467,7 +467,7 @@ other_clients_part() {
         client_app AGUI_TANSTACK_APP tanstack &&
         copilotkit_runtime &&
         browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
+        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }
 
 sanitizer_parts() {

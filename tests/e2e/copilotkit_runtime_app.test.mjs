@@ -143,7 +143,7 @@ describe("CopilotKit's page on its own runtime, and on the gateway's routes", { 
     }
 
     it('state that page and model change', () => compare(async ({ app, key, model }, look) => {
-        const add = call('update_state', { patch: [{ op: 'add', path: '/list/-', value: 'tea' }] });
+        const add = call('update_state', { patch: [{ op: 'add', path: '/items/-', value: { text: 'tea', done: false } }] });
         model.script(key, [{ content: 'Hello.' }, { toolCalls: [add] }, { content: 'Tea is on it.' }]);
         await app.ask(key);
         await settled(app, 'Hello.');

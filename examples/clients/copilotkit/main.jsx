@@ -53,10 +53,11 @@ function Approvals() {
 // The state that the page and the agent share: a list that both may change.
 function SharedList() {
     const { agent } = useAgent({ agentId: 'default' });
-    const items = agent.state?.list ?? [];
+    const items = agent.state?.items ?? [];
+    const add = () => agent.setState({ ...agent.state, items: [...items, { text: 'milk', done: false }] });
     return (
         <p data-testid="list">
-            List: {items.join(', ') || 'empty'} <button onClick={() => agent.setState({ ...agent.state, list: [...items, 'milk'] })}>Add milk</button>
+            List: {items.map(({ text }) => text).join(', ') || 'empty'} <button onClick={add}>Add milk</button>
         </p>
     );
 }
@@ -88,13 +89,15 @@ function App() {
     const [threadId, setThreadId] = useState(query.get('thread') ?? crypto.randomUUID());
     query.set('thread', threadId);
     history.replaceState(null, '', `?${query}`);
+    // CopilotKit's two buttons are pictures without a name for screen readers.
+    const names = { addMenuButton: { 'aria-label': 'Add' }, sendButton: { 'aria-label': 'Send or stop' } };
     return (
         <CopilotKitProvider runtimeUrl={runtimeUrl} enableInspector={false}>
             <Tools />
             <Approvals />
             <div className="page">
                 <Threads shown={threadId} onShow={setThreadId} />
-                <main><CopilotChat key={threadId} agentId="default" threadId={threadId} attachments={{ enabled: true }} /></main>
+                <main><CopilotChat key={threadId} agentId="default" threadId={threadId} attachments={{ enabled: true }} input={names} /></main>
             </div>
         </CopilotKitProvider>
     );
