@@ -465,9 +465,10 @@ other_clients_part() {
         bundled_app AGUI_HTTP_AGENT_APP http-agent main.js "$e2e/node_modules" --alias:@ag-ui/client=ag-ui-client-1 &&
         bundled_app AGUI_COPILOTKIT_APP copilotkit main.jsx "$e2e/browser/node_modules" &&
         client_app AGUI_TANSTACK_APP tanstack &&
+        client_app AGUI_AI_SDK_APP ai-sdk &&
         copilotkit_runtime &&
         browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
+        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs ai_sdk_app.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }
 
 sanitizer_parts() {

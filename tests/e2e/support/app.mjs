@@ -35,8 +35,12 @@ export const apps = {
         idle: 'role=button[name="Send"]', message: '#messages p', tolerated: 'CSP: script-src eval',
     },
     copilotkit: { ...chatPages.find(({ name }) => name.startsWith('CopilotKit')), variable: 'AGUI_COPILOTKIT_APP', base: '/copilotkit' },
-    ...Object.fromEntries([['assistant-ui', 'AGUI_ASSISTANT_UI_APP'], ['tanstack', 'AGUI_TANSTACK_APP']].map(([name, variable]) => [name, {
-        variable, base: '/agui', input: '[placeholder="Message"]', send: 'role=button[name="Send"]', stop: 'role=button[name="Stop"]',
+    ...Object.fromEntries([
+        ['assistant-ui', { variable: 'AGUI_ASSISTANT_UI_APP', base: '/agui' }],
+        ['tanstack', { variable: 'AGUI_TANSTACK_APP', base: '/agui' }],
+        ['ai-sdk', { variable: 'AGUI_AI_SDK_APP', base: '', tolerated: 'CSP: script-src eval' }],
+    ].map(([name, own]) => [name, {
+        ...own, input: '[placeholder="Message"]', send: 'role=button[name="Send"]', stop: 'role=button[name="Stop"]',
         idle: 'role=button[name="Send"]', message: '.message',
     }])),
 };
@@ -142,7 +146,7 @@ export function setApp(name, { config = {}, inFront, blank = false, label = name
             config: {
                 ...config,
                 server: { copilotkit_path: '/copilotkit', cors_origins: [stage.files.origin], ...config.server },
-                tools: { webhook: [{ ...stage.weather.tool, approval: 'always' }] },
+                tools: { webhook: [{ ...stage.weather.tool, approval: 'always' }, ...config.tools?.webhook ?? []] },
             },
         });
         stage.front = await inFront?.(stage);
