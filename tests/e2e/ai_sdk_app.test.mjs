@@ -36,7 +36,7 @@ describe('the app of examples/clients/ai-sdk', { skip: notBuilt(apps['ai-sdk'].v
 
     const texts = () => stage.app.page.locator('.message').evaluateAll((all) => all.map((each) => each.innerText.trim()));
     const runs = () => stage.app.asked('POST', '/ai/chat').length;
-    const background = () => stage.app.page.evaluate(() => document.body.style.background);
+    const background = () => stage.app.page.evaluate(() => document.querySelector('nav').style.background);
 
     it('shows the conversation again after a reload, and takes it into account', async () => {
         const { app, key, model } = stage;

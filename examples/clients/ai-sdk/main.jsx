@@ -20,7 +20,7 @@ const tools = [
 const transport = new DefaultChatTransport({ api, body: { tools } });
 
 function execute({ color }) {
-    document.body.style.background = color;
+    document.querySelector('nav').style.background = color;
     return { status: 'ok' };
 }
 
