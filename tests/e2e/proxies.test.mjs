@@ -50,8 +50,8 @@ function setStage(start, settings = []) {
 }
 
 const proxies = [
-    { Proxy: Nginx, name: 'nginx', short: ['proxy_read_timeout 1h', 'proxy_read_timeout 2s'], cutsAs: 'broken' },
-    { Proxy: Caddy, name: 'Caddy', short: ['keepalive 60s', 'keepalive 60s\nread_timeout 2s'], cutsAs: 'complete' },
+    { Proxy: Nginx, name: 'nginx', short: ['proxy_read_timeout 1h', 'proxy_read_timeout 4s'], cutsAs: 'broken' },
+    { Proxy: Caddy, name: 'Caddy', short: ['keepalive 60s', 'keepalive 60s\nread_timeout 4s'], cutsAs: 'complete' },
 ];
 
 for (const { Proxy, name, short, cutsAs } of proxies) {
@@ -170,7 +170,7 @@ for (const { Proxy, name, short, cutsAs } of proxies) {
 
         it('does not cut a stream with heartbeats', async () => {
             const { stream } = await stage.begin();
-            const first = await until(stream, /word3 [^]*(\n:[^\n]*\n[^]*){5}/);
+            const first = await until(stream, /word3 [^]*(\n:[^\n]*\n[^]*){6}/);
             stage.rest.open();
             assert.equal(said(first + await textOf(stream)), words);
         });
