@@ -114,14 +114,11 @@ for (const [version, name] of Object.entries(clients)) {
             const second = tab('second');
             second.addMessage(first.messages[0]);
             second.followNext(threadId, runId, second.messages);
-            const before = [];
-            second.onAnsweredElsewhere = () => before.push(...second.seen.map(({ type }) => type));
             const followed = second.runAgent({ tools });
             await until(() => second.claims.elsewhere.length > 0);
             await answer(first, 'c1');
             await within(20, followed, 'the second tab goes on');
 
-            assert.ok(before.includes('TOOL_CALL_END') && !before.includes('TOOL_CALL_RESULT'), 'the page is told before the result');
             assert.deepEqual(said(second).at(-1), 'Painted.');
             assert.deepEqual(second.messages.map(({ role }) => role), ['user', 'assistant', 'tool', 'assistant']);
             assert.equal(model.requests(key).length, 2);

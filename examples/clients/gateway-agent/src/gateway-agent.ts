@@ -56,8 +56,6 @@ export interface LoadedThread {
 export class GatewayAgent extends HttpAgent {
     /** The calls that this client executes, and those that another one does. */
     readonly claims: Claims;
-    /** Called when another client has answered calls that a stream has shown without results; these come next. */
-    onAnsweredElsewhere: (() => void) | undefined;
     private readonly times: { silence: number; patience: number };
     private readonly which: { claims: WhichCalls; holder: string | undefined };
     private followed: { threadId: string; runId: string; lastUserMessage: string | undefined } | undefined;
@@ -134,8 +132,7 @@ export class GatewayAgent extends HttpAgent {
     override clone(): GatewayAgent {
         // The client's clone() runs no constructor.
         const { times, which, earlier } = this;
-        const own = { times, which, followed: undefined, earlier, onAnsweredElsewhere: undefined };
-        const copy = Object.assign(super.clone() as GatewayAgent, own);
+        const copy = Object.assign(super.clone() as GatewayAgent, { times, which, followed: undefined, earlier });
         return Object.assign(copy, { claims: this.claimsOf(copy) });
     }
 
@@ -195,7 +192,6 @@ export class GatewayAgent extends HttpAgent {
                 return url === undefined ? this.eventsAfter(reading.run!, init, signal) : this.send(url, { ...init, signal });
             };
             const again = () => {
-                this.onAnsweredElsewhere?.();
                 shown = new HistoryReading(input.threadId);
                 return this.eventsOfHistory(shown as HistoryReading, leave.signal);
             };

@@ -119,14 +119,11 @@ function useThread(chats: GatewayChats, { adapters, ...options }: GatewayRuntime
     const runtime = useAgUiRuntime({ ...options, agent: itsAgent, adapters: { attachments, ...adapters, history } });
     useEffect(() => {
         const { thread } = runtime;
-        // The runtime executes a call that it has seen without a result, even if the result comes then. It does not for
-        // calls that it has seen before a new state was loaded.
-        agent.onAnsweredElsewhere = () => thread.importExternalState(thread.getState().state);
         const check = () => {
             if (!thread.getState().isLoading) history.completeLoad(thread);
         };
         check();
         return thread.subscribe(check);
-    }, [agent, runtime, history]);
+    }, [runtime, history]);
     return runtime;
 }
