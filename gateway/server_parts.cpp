@@ -1,6 +1,7 @@
 #include "gateway/server_parts.hpp"
 
 #include "gateway/agents_own_tools.hpp"
+#include "gateway/run/title_request.hpp"
 #include "session/base/sha256_text.hpp"
 
 #include <sys/resource.h>
@@ -83,7 +84,16 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.prompt_source = prompt_source_of(agent);
     entry.checks_prefix =
         agent.prefix_check && all.session.history.mode == session::history_mode::server;
-    entry.titles = agent.titles;
+    entry.titles = agent.title != title_source::off;
+    if (agent.title == title_source::model) {
+        const model_config& model = find_model(all, agent.title_model);
+        entry.title_model = {
+            providers.at(model.name).get(),
+            title_parameters(
+                model.parameters, dialect_of(model) == model_config::provider_kind::anthropic
+            )
+        };
+    }
     for (const model_config& model : all.models) {
         entry.models[model.name] = {providers.at(model.name).get(), parameters_of(agent, model)};
     }

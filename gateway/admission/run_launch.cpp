@@ -1,6 +1,7 @@
 #include "gateway/admission/run_launch.hpp"
 
 #include "session/base/failpoint.hpp"
+#include "session/history/title.hpp"
 
 #include <optional>
 #include <utility>
@@ -58,6 +59,11 @@ std::shared_ptr<live_run> launch_run(
     const bool is_for_suggestions = request.what.input.is_for_suggestions;
     if (is_for_suggestions) {
         set_for_suggestions(request, options);
+    }
+    // The stored messages of `history = "client"` are those that the client sends each time.
+    if (request.agent->title_model.provider != nullptr && !request.conversation.ephemeral &&
+        core.settings.history.mode == session::history_mode::server) {
+        options.automatic_title = session::automatic_title(*run.thread);
     }
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.conversation), services.time, services.log,

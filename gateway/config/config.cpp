@@ -160,6 +160,11 @@ void describe_agents(config_table& root, config& all) {
         if (!ids.insert(agent.id).second) {
             table.problem("id", "is used twice");
         }
+        const std::string& titles = agent.title_model;
+        if (!titles.empty() &&
+            std::ranges::find(all.models, titles, &model_config::name) == all.models.end()) {
+            table.problem("title_model", "there is no [models." + titles + "]");
+        }
         for (const std::string& name : agent.models) {
             const auto model = std::ranges::find(all.models, name, &model_config::name);
             if (model == all.models.end()) {

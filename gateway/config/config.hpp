@@ -235,6 +235,9 @@ struct model_config {
 [[nodiscard]] std::vector<runner::anthropic_refusal>
 refusals_of(const model_config& model, const runner::model_parameters& parameters);
 
+/// Who gives a new thread its title. A model replaces that from the first message.
+enum class title_source { off, first_message, model };
+
 struct agent_config {
     std::string id = "default";
     std::vector<std::string> models;       ///< At least one; tried in this order.
@@ -270,7 +273,8 @@ struct agent_config {
     bool legacy_interrupts = false;  ///< CUSTOM on_interrupt and forwardedProps.command.resume.
     std::vector<std::string> events; ///< `events`: more events, for the clients that it names.
     bool prefix_check = true;        ///< `prefix_check = "log"`
-    bool titles = true;              ///< `title = "first_message"`
+    title_source title = title_source::first_message;
+    std::string title_model; ///< Name of a model; empty unless `title = "model"`.
 };
 
 /// True if the agent's runs have the events for TanStack AI.

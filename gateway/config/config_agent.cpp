@@ -161,6 +161,25 @@ void describe_reply_schema(config_table& table, agent_config& agent) {
     }
 }
 
+void describe_title(config_table& table, agent_config& agent) {
+    table.choice(
+        "title", agent.title,
+        {{"first_message", title_source::first_message},
+         {"model", title_source::model},
+         {"off", title_source::off}}
+    );
+    const bool by_model = agent.title == title_source::model;
+    if (table.is_printed() && !by_model) {
+        return;
+    }
+    table.value("title_model", agent.title_model);
+    if (by_model && agent.title_model.empty()) {
+        table.problem("title_model", "is required with title = \"model\"");
+    } else if (!by_model && !agent.title_model.empty()) {
+        table.problem("title_model", "needs title = \"model\"");
+    }
+}
+
 constexpr std::string_view events_for_tanstack = "tanstack";
 
 void describe_events(config_table& table, agent_config& agent) {
@@ -231,7 +250,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     );
     describe_reply_schema(table, agent);
     table.choice("prefix_check", agent.prefix_check, {{"log", true}, {"off", false}});
-    table.choice("title", agent.titles, {{"first_message", true}, {"off", false}});
+    describe_title(table, agent);
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort", "top_p",
         "stop",  "seed",        "response_format"

@@ -78,7 +78,7 @@ std::string_view reason_of_success(stop_reason reason) noexcept {
     case stop_reason::approval_needed:
         return interrupted;
     default:
-        return "completed";
+        return completed;
     }
 }
 

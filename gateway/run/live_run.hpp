@@ -27,7 +27,9 @@
 
 namespace agui::gateway {
 
-// Values of run_record::end_reason for runs that leave calls to the caller.
+// Values of run_record::end_reason for successful runs: without more to do, and those that leave
+// calls to the caller.
+inline constexpr std::string_view completed = "completed";
 inline constexpr std::string_view handed_off = "external_tool";
 inline constexpr std::string_view answered_in_part = "partial_answers";
 /// The same for a run that waits for a person's approval.
@@ -55,6 +57,9 @@ public:
         /// Its answer is suggestions, of use to its reader alone: it ends with its last reader,
         /// whatever the reason, and its owner keeps nothing of it.
         bool is_for_suggestions = false;
+        /// The thread's title if it is the one that its first message gave it and a model may
+        /// replace it (thread_titles); otherwise empty.
+        std::string automatic_title{};
         /// Freed with the run.
         std::shared_ptr<const void> held{};
     };
@@ -137,6 +142,10 @@ public:
     /// Any thread. True if it had readers and has none now.
     [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
     [[nodiscard]] bool is_for_suggestions() const noexcept { return settings_.is_for_suggestions; }
+    /// live_run::settings::automatic_title.
+    [[nodiscard]] const std::string& automatic_title() const noexcept {
+        return settings_.automatic_title;
+    }
     /// Any thread, once it has ended. True if it ended by a stop of any kind.
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
 

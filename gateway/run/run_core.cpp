@@ -28,6 +28,7 @@ run_core::run_core(process_services given, run_settings options, lost_run_handle
            bytes_to_keep(given.memory)}
       ),
       orphans(given),
+      titles(services, registry),
       ephemeral(std::make_shared<ephemeral_store>(given.memory)),
       on_lost_run_(std::move(on_lost_run)) {}
 
@@ -99,6 +100,10 @@ void run_core::on_end(const std::shared_ptr<live_run>& run) {
     }
     if (!store_of(run->conversation()).keeps_logs()) {
         registry.keep_log(*run);
+    }
+    const agent_entry* const agent = find_agent(run->record().agent_id);
+    if (agent != nullptr && !run->automatic_title().empty()) {
+        titles.after(shared_from_this(), *run, agent->title_model);
     }
     if (run->conversation().ephemeral) {
         ephemeral->grown(run->key(), run->log()->bytes(), run->executor());

@@ -9,6 +9,7 @@
 #include "gateway/run/run_queue.hpp"
 #include "gateway/run/run_registry.hpp"
 #include "gateway/run/run_settings.hpp"
+#include "gateway/run/thread_titles.hpp"
 #include "session/store/store.hpp"
 
 #include <functional>
@@ -51,6 +52,7 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     run_registry registry;
     run_queue queue;
     orphan_threads orphans;
+    thread_titles titles;
     warned_names told; ///< Names that warnings were logged for.
     const std::shared_ptr<ephemeral_store> ephemeral;
 

@@ -99,7 +99,8 @@ public:
     /// Counts a request among the runs while it exists.
     class admission;
     /// At most an eighth of `max_runs`, and at least one, are minor runs at a time: there is one of
-    /// these for each page and answer, and none of them may take the place of a conversation.
+    /// these for each page and answer, and none of them may take the place of a conversation. They
+    /// are suggestions and requests for titles.
     enum class importance { usual, minor };
     /// Fails with errc::draining or errc::overloaded.
     [[nodiscard]] result<std::unique_ptr<admission>> admit(importance of = importance::usual);

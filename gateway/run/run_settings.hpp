@@ -41,8 +41,11 @@ struct agent_entry {
     /// Interrupts also for clients that know only `on_interrupt` (translator_settings), and
     /// forwarded_settings::legacy_resume answers them.
     bool legacy_interrupts = false;
-    bool tanstack = false;      ///< `events = ["tanstack"]` (translator_settings).
-    bool titles = true;         ///< `title = "first_message"`: new threads get a title.
+    bool tanstack = false; ///< `events = ["tanstack"]` (translator_settings).
+    bool titles = true;    ///< False for `title = "off"`: new threads get no title.
+    /// `title_model`, with its own parameters as far as a title needs them. Without a provider,
+    /// the title from the first message stays.
+    runner::model_choice title_model;
     bool checks_prefix = false; ///< `prefix_check = "log"`, with history on the server.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.
     /// Models that a request may choose by name, including the agent's own.

@@ -482,7 +482,10 @@ boost::asio::awaitable<void> run_service::recover() {
     co_await pick_up_queued(core);
 }
 
-void run_service::begin_drain() { core_->registry.begin_drain(); }
+void run_service::begin_drain() {
+    core_->registry.begin_drain();
+    core_->titles.stop();
+}
 
 boost::asio::awaitable<void> run_service::drain(std::chrono::steady_clock::time_point deadline) {
     const std::shared_ptr<run_core> core = core_;

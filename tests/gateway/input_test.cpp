@@ -134,7 +134,7 @@ TEST_F(Input, TitlesItsThread) {
 }
 
 TEST_F(Input, TitlesNothingWhereTheAgentSaysSo) {
-    settings.agents.at(0).titles = false;
+    settings.agents.at(0).title = gateway::title_source::off;
     start();
     run("r1", user("u1", "Paint"));
 

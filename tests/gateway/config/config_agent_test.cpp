@@ -1,9 +1,11 @@
 // [[agents]].
 #include "tests/gateway/config/config_fixture.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::gateway {
@@ -33,6 +35,38 @@ TEST(Config, ChecksThatAgentsNameModels) {
     const std::string text = std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"none\"]\n";
 
     EXPECT_NE(problem_of(text).find("there is no [models.none]"), std::string::npos);
+}
+
+std::string titled(std::string_view keys) {
+    return std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n" +
+           std::string(keys);
+}
+
+TEST(Config, ReadsWhoGivesTitles) {
+    const auto agent_of = [](std::string_view keys) {
+        return load(titled(keys)).value().agents.at(0);
+    };
+    EXPECT_EQ(agent_of("").title, title_source::first_message);
+    EXPECT_EQ(agent_of("title = \"off\"\n").title, title_source::off);
+    const agent_config by_model = agent_of("title = \"model\"\ntitle_model = \"main\"\n");
+    EXPECT_EQ(by_model.title, title_source::model);
+    EXPECT_EQ(by_model.title_model, "main");
+}
+
+TEST(Config, ChecksTheModelForTitles) {
+    using ::testing::HasSubstr;
+    EXPECT_THAT(
+        problem_of(titled("title = \"model\"\n")),
+        HasSubstr("title_model: is required with title = \"model\"")
+    );
+    EXPECT_THAT(
+        problem_of(titled("title = \"model\"\ntitle_model = \"none\"\n")),
+        HasSubstr("title_model: there is no [models.none]")
+    );
+    EXPECT_THAT(
+        problem_of(titled("title_model = \"main\"\n")),
+        HasSubstr("title_model: needs title = \"model\"")
+    );
 }
 
 // Agents of these ids, each of which calls the next one.

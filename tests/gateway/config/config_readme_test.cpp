@@ -51,6 +51,8 @@ const std::vector<std::string> everything{
     "models.script.script=folder",
     "agents.0.id=default",
     "agents.0.models=[\"main\"]",
+    "agents.0.title=model",
+    "agents.0.title_model=main",
     "tools.external.0.name=t",
     "tools.webhook.0.name=w",
     "tools.webhook.0.url=http://h/",
