@@ -23,7 +23,7 @@ async function startPainter() {
 }
 
 describe('the app of examples/clients/ai-sdk', { skip: notBuilt(apps['ai-sdk'].variable) }, () => {
-    const config = { server: { ai_path: '/ai' }, tools: { webhook: [] } };
+    const config = { tools: { webhook: [] } };
     let painter;
 
     before(async () => {

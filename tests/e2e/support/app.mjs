@@ -145,7 +145,7 @@ export function setApp(name, { config = {}, inFront, blank = false, label = name
             model: stage.model,
             config: {
                 ...config,
-                server: { copilotkit_path: '/copilotkit', cors_origins: [stage.files.origin], ...config.server },
+                server: { copilotkit_path: '/copilotkit', ai_path: '/ai', cors_origins: [stage.files.origin], ...config.server },
                 tools: { webhook: [{ ...stage.weather.tool, approval: 'always' }, ...config.tools?.webhook ?? []] },
             },
         });
