@@ -7,7 +7,6 @@
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
 #include "session/conversation/run_segment.hpp"
-#include "session/history/missing_result.hpp"
 #include "session/history/shown_messages.hpp"
 #include "translator/agui/projected_events.hpp"
 
@@ -31,15 +30,6 @@ using session::node_index;
 // Copies of a thread's text in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
-// Returns true for the error result of a call that was open at the run's end and answered later.
-bool is_answered_later(const session::thread_record& thread, const session::message& result) {
-    if (result.id != session::missing_result_id(result.tool_call_id)) {
-        return false;
-    }
-    const session::call_record* const call = thread.find_call(result.tool_call_id);
-    return call != nullptr && call->status == session::call_status::answered;
-}
-
 // The conversation up to the last message of the run, cut before the first message with a call
 // without its result.
 std::vector<session::message>
@@ -50,10 +40,12 @@ conversation_after(const session::thread_record& thread, const std::string& run_
             last = static_cast<node_index>(i);
         }
     }
-    std::vector<session::message> messages = session::shown_messages(thread, last);
+    const node_index end =
+        last == session::no_node ? last : last + 1; // Later results are not shown.
+    std::vector<session::message> messages = session::shown_messages(thread, last, end);
     std::set<std::string, std::less<>> answered;
     for (const session::message& each : messages) {
-        if (each.role == session::role::tool && !is_answered_later(thread, each)) {
+        if (each.role == session::role::tool) {
             answered.insert(each.tool_call_id);
         }
     }

@@ -241,10 +241,22 @@ model_round::bind(const model_request& request, std::size_t index, bool on_branc
     auto [parts, prefix] = co_await run_heavy(
         run_.services.heavy, as_parsing(static_cast<std::size_t>(request.bytes)), binding
     );
+    if (parts.left_out) {
+        log_left_out(*parts.left_out);
+    }
     if (run_.services.prefixes != nullptr) {
         check_prefix(request, std::move(parts), on_branch);
     }
     co_return prefix;
+}
+
+void model_round::log_left_out(std::size_t answer) const {
+    run_.services.log.log(
+        log_level::info, "thoughts of the last answer do not go back to their model",
+        {{"thread", run_.request.key.thread_id},
+         {"run", run_.request.run_id},
+         {"element", "messages[" + std::to_string(answer) + "]"}}
+    );
 }
 
 void model_round::check_prefix(const model_request& request, request_parts parts, bool on_branch) {

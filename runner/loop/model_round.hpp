@@ -73,6 +73,7 @@ private:
     );
     [[nodiscard]] boost::asio::awaitable<std::string>
     bind(const model_request& request, std::size_t index, bool on_branch);
+    void log_left_out(std::size_t answer) const;
     void check_prefix(const model_request& request, request_parts parts, bool on_branch);
     [[nodiscard]] bool is_on_branch() const;
     [[nodiscard]] model_request

@@ -189,8 +189,6 @@ prefix_watch::add(const session::thread_key& thread, request_parts now, break_ca
     std::optional<prefix_break> found;
     if (kept.before) {
         found = find_break(*kept.before, *kept.last, causes);
-    } else if (kept.last->left_out) {
-        found = {"unseen", element("messages", *kept.last->left_out)};
     }
     shrink();
     return found;

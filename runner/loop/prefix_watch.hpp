@@ -24,8 +24,7 @@ struct request_parts {
     std::vector<std::uint64_t> tools; ///< First the list, then the tools that messages add.
     std::size_t listed_tools = 0;     ///< Number of those in the list.
     std::vector<std::uint64_t> messages;
-    /// The place of the last answer, if data that its model wants back may not be sent: then the
-    /// request does not begin with the one that was answered.
+    /// The place of the last answer, if data that its model wants back may not be sent.
     std::optional<std::size_t> left_out;
 };
 
@@ -44,8 +43,7 @@ struct break_causes {
 
 /// Where a request does not begin with the one before.
 struct prefix_break {
-    /// "model", "agent", "edit", "refused", "plugin", "instructions", "tools", "window"; "unseen",
-    /// if only what was left out shows that this request does not begin with the one before; or
+    /// "model", "agent", "edit", "refused", "plugin", "instructions", "tools", "window", or
     /// "unknown", which is a defect.
     std::string_view reason;
     std::string element; ///< "model", "system", "tools[2]", "messages[7]": the first that differs.

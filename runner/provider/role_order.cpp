@@ -58,7 +58,7 @@ ordered_messages::ordered_messages(const std::vector<message>& given, role_order
             add_fixed(role::assistant, answer_to_results);
         }
         if (order.separates_answers && last == role::assistant && each.role == role::assistant &&
-            !each.by_plugin && is_answer_at(place)) {
+            each.origin && !each.by_plugin && is_answer_at(place)) {
             add_fixed(role::user, continue_text);
             last = role::user;
         }

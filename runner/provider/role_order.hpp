@@ -13,8 +13,8 @@ namespace agui::runner {
 /// and without the message the roles would be out of order.
 inline constexpr std::string_view empty_message_text = "(This message has no text.)";
 
-/// Stands between two answers in a row, and after one that a request would end with: most servers
-/// refuse such an end, and later requests must begin alike (P13), so this text never changes.
+/// Stands after an answer that a request would end with, and stays there: most servers refuse such
+/// an end, and later requests must begin alike (P13), so this text never changes.
 inline constexpr std::string_view continue_text = "(Continue.)";
 
 /// The order of roles that a model server, or its chat template, demands.
@@ -22,7 +22,8 @@ struct role_order {
     bool merges_rows = false;      ///< Merges adjacent messages of the user or of the assistant.
     bool begins_with_user = false; ///< The first message after system texts is the user's.
     bool answers_results = false;  ///< Only an assistant message follows the results of tools.
-    /// continue_text follows an answer if another one or nothing follows. A plugin's message is a
+    /// continue_text follows an answer that is last, or that another one of the model that is
+    /// asked follows (it has an origin): the request for that one ended so. A plugin's message is a
     /// part of the answer next to it.
     bool separates_answers = false;
 };

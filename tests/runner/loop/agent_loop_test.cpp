@@ -440,6 +440,34 @@ TEST_F(AgentLoop, TheArgumentsOfACallAreCompleteAtItsEnd) {
     EXPECT_EQ(std::vector<std::string>(begin, begin + std::ssize(shown)), shown);
 }
 
+TEST_F(AgentLoop, ThoughtsThatDoNotGoBackAreLogged) {
+    model.provider_name = "main";
+    request.agent.parameters.model = "thinker-1";
+    const auto answer = [](model_sink& to) -> model_outcome {
+        to.on_turn_data("blocks", boost::json::array{"signed"});
+        to.on_text("Hi");
+        return model_answer{finish_reason::stop, {}};
+    };
+    model.turns = {{answer}, {answer}, {answer}};
+    const auto again = [this] {
+        *given = stored();
+        sink.commits.clear();
+        sink.steps.clear();
+        play();
+    };
+    play();
+    again();
+    EXPECT_THAT(log.lines(), ::testing::IsEmpty());
+    request.agent.instructions = "Be brief.";
+    again();
+
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::ElementsAre("info thoughts of the last answer do not go back to their model "
+                               "thread=t1 run=r1 element=messages[2]")
+    );
+}
+
 TEST_F(AgentLoop, EachStretchOfReasoningIsAMessageAndTheOrderIsKept) {
     model.provider_name = "main";
     request.agent.parameters.model = "thinker-1";

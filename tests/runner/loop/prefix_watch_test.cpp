@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -110,20 +109,6 @@ TEST(PrefixWatch, WhatIsLeftOutAfterARefusalIsNoDefect) {
 
     EXPECT_EQ(broken(watch, other), "refused messages[0]");
     EXPECT_EQ(broken(watch, longer()), "unknown messages[0]");
-}
-
-TEST(PrefixWatch, DataThatIsLeftOutShowsABreakWithARequestThatItDoesNotKnow) {
-    const auto add = [](prefix_watch& watch) {
-        request_parts parts = longer().parts();
-        parts.left_out = 1;
-        return watch.add(thread, std::move(parts), {});
-    };
-    prefix_watch watch;
-    const auto found = add(watch);
-    ASSERT_TRUE(found);
-    EXPECT_EQ(found->reason, "unseen");
-    EXPECT_EQ(found->element, "messages[1]");
-    EXPECT_FALSE(add(watch)) << "it is as the one before";
 }
 
 TEST(PrefixWatch, ForgetsTheThreadsThatAskedFirst) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -172,10 +173,11 @@ TEST(RoleOrder, OnlyAnAssistantMessageFollowsResultsWhereAsked) {
 }
 
 TEST(RoleOrder, TheUserSpeaksAfterAnAnswerWhereAsked) {
-    const std::vector<message> given = {
+    std::vector<message> given = {
         user("u"), said(role::assistant, "one"), said(role::reasoning, "hm"),
         said(role::assistant, "two")
     };
+    given.back().origin = std::make_shared<const session::turn_origin>();
     const std::string more = "user: (Continue.)";
     const lines whole = ordered(given, separated);
     EXPECT_EQ(
@@ -186,6 +188,11 @@ TEST(RoleOrder, TheUserSpeaksAfterAnAnswerWhereAsked) {
         ordered({user("u"), said(role::assistant, "one"), user("v")}, separated),
         (lines{"user: u", "assistant: one", "user: v"})
     );
+    given.back().origin = nullptr;
+    EXPECT_EQ(
+        ordered(given, separated),
+        (lines{"user: u", "reasoning: hm", "assistant: one\n\ntwo", more})
+    ) << "another model, or a client, made the second one";
 }
 
 TEST(RoleOrder, APluginsAnswerIsAPartOfTheOneNextToIt) {
