@@ -74,7 +74,7 @@ void thread_titles::after(
     // Posted, because the run still counts among the active ones.
     boost::asio::post(
         run.executor(),
-        [this, owner = std::move(owner), ended = std::move(ended), model,
+        [this, owner = std::move(owner), ended = std::move(ended), model = model,
          executor = run.executor()]() mutable {
             boost::asio::co_spawn(
                 executor, make(std::move(owner), std::move(ended), std::move(model)),
