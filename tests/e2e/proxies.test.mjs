@@ -18,7 +18,7 @@ const words = Array.from({ length: 60 }, (_, at) => `word${at} `).join('').trim(
 const types = (text) => parseStream(text).map(({ event }) => event.type);
 const said = (text) => parseStream(text).map(({ event }) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join('');
 const lastSeq = (text) => parseStream(text).at(-1).seq;
-/// What has come, without an event that is not complete yet.
+/// The whole events that have come so far.
 const complete = (text) => text.slice(0, text.lastIndexOf('\n\n') + 2);
 
 /// Starts a model, a gateway and a proxy for the surrounding tests. Each test has a key, a thread and a browser.

@@ -54,7 +54,7 @@ void append_to_head(thread_record& thread, message value) {
     thread.nodes.push_back(std::move(node));
 }
 
-// What the run of the request does: it executes what is approved, and the model answers.
+// Does the work of the run: executes the approved calls, then the model answers.
 thread_record after_run(planned made) {
     for (const approved_call& each : made.plan.approved) {
         message result = test::answer(each.call_id, "rain");
