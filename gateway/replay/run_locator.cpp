@@ -14,34 +14,67 @@ namespace {
 
 using session::run_status;
 
-boost::asio::awaitable<result<std::optional<known_run>>>
+std::optional<run_elsewhere> elsewhere_of(std::optional<session::thread_holder> holder) {
+    if (!holder || holder->is_here) {
+        return std::nullopt;
+    }
+    return run_elsewhere{
+        std::move(holder->run_id), holder->run_number, holder->first_own_message, holder->gateway
+    };
+}
+
+struct looked_up {
+    std::optional<known_run> run{};
+    std::optional<run_elsewhere> elsewhere{}; ///< Set only for a run that is not here.
+};
+
+boost::asio::awaitable<result<looked_up>>
 look_run_up(run_core& core, conversation_key conversation, std::string run_id) {
     if (const auto live = core.registry.active(conversation);
         live && live->record().run_id == run_id) {
-        co_return known_run{live->record(), live->log(), run_place::here};
+        co_return looked_up{.run = known_run{live->record(), live->log(), run_place::here}};
     }
     session::store& store = core.store_of(conversation);
     const auto waiting = core.queue.find(conversation, run_id);
     if (waiting && !store.is_shared()) {
-        co_return known_run{waiting->record, waiting->log, run_place::here};
+        co_return looked_up{.run = known_run{waiting->record, waiting->log, run_place::here}};
     }
     auto kept = core.registry.find_log(conversation, run_id);
-    auto stored = co_await store.find_run(std::move(conversation.thread), std::move(run_id));
+    auto stored = co_await store.locate_run(std::move(conversation.thread), std::move(run_id));
     // It may wait here although it has begun in another process, which the waiting request notices
     // later.
-    if (waiting && !(stored && stored->has_value())) {
-        co_return known_run{waiting->record, waiting->log, run_place::here};
+    if (waiting && !(stored && stored->run)) {
+        co_return looked_up{.run = known_run{waiting->record, waiting->log, run_place::here}};
     }
     if (!stored) {
         co_return stored.error();
     }
-    if (!stored->has_value()) {
-        co_return std::optional<known_run>();
+    if (!stored->run) {
+        co_return looked_up();
     }
-    const bool is_active = !kept && (*stored)->status == run_status::active;
-    co_return known_run{
-        std::move(**stored), std::move(kept), is_active ? run_place::lost : run_place::ended
+    const bool is_active = !kept && stored->run->status == run_status::active;
+    looked_up found{
+        .run =
+            known_run{
+                std::move(*stored->run), std::move(kept),
+                is_active ? run_place::lost : run_place::ended
+            }
     };
+    if (is_active && store.is_shared()) {
+        found.elsewhere = elsewhere_of(std::move(stored->holder));
+    }
+    co_return found;
+}
+
+bool is_lost(const result<looked_up>& found) {
+    return found && found->run && found->run->place == run_place::lost;
+}
+
+result<std::optional<known_run>> run_of(result<looked_up> found) {
+    if (!found) {
+        return found.error();
+    }
+    return std::move(found->run);
 }
 
 } // namespace
@@ -56,41 +89,31 @@ find_elsewhere(run_core& core, const conversation_key& conversation) {
     if (!holder) {
         co_return holder.error();
     }
-    if (!holder->has_value() || (*holder)->is_here) {
-        co_return std::optional<run_elsewhere>();
-    }
-    session::thread_holder& found = **holder;
-    co_return run_elsewhere{
-        std::move(found.run_id), found.run_number, found.first_own_message, found.gateway
-    };
+    co_return elsewhere_of(std::move(*holder));
 }
 
 boost::asio::awaitable<result<std::optional<known_run>>>
 find_run(run_core& core, conversation_key conversation, std::string run_id) {
-    auto known = co_await look_run_up(core, conversation, run_id);
-    if (!known || !known->has_value() || (*known)->place != run_place::lost) {
-        co_return known;
+    auto found = co_await look_run_up(core, conversation, run_id);
+    if (!is_lost(found)) {
+        co_return run_of(std::move(found));
     }
-    const auto elsewhere = co_await find_elsewhere(core, conversation);
-    if (!elsewhere) {
-        co_return elsewhere.error();
-    }
+    const auto& elsewhere = found->elsewhere;
     // A process that holds the thread for itself is about to end the lost run.
-    if (elsewhere->has_value() &&
-        ((*elsewhere)->run_id == run_id || (*elsewhere)->run_id.empty())) {
-        (*known)->place = run_place::elsewhere;
-        (*known)->gateway = (*elsewhere)->run_id == run_id ? (*elsewhere)->gateway : 0;
-        co_return known;
+    if (elsewhere && (elsewhere->run_id == run_id || elsewhere->run_id.empty())) {
+        found->run->place = run_place::elsewhere;
+        found->run->gateway = elsewhere->run_id == run_id ? elsewhere->gateway : 0;
+        co_return run_of(std::move(found));
     }
     // It may have ended since it was looked up. Then the thread must not be held, because its next
     // run may want it at once.
-    known = co_await look_run_up(core, conversation, run_id);
-    if (!known || !known->has_value() || (*known)->place != run_place::lost) {
-        co_return known;
+    found = co_await look_run_up(core, conversation, run_id);
+    if (!is_lost(found)) {
+        co_return run_of(std::move(found));
     }
     pass_failpoint("locator.lost");
     (void)co_await core.orphans.recover(core.store_of(conversation), conversation);
-    co_return co_await look_run_up(core, conversation, run_id);
+    co_return run_of(co_await look_run_up(core, conversation, run_id));
 }
 
 boost::asio::awaitable<result<std::optional<known_run>>>

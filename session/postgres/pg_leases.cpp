@@ -227,18 +227,25 @@ asio::awaitable<result<std::optional<thread_holder>>> pg_leases::holder(thread_k
     if (auto here = holder_here(key)) {
         co_return here;
     }
-    const auto results = co_await read_at_once(shared_, [key, gateway = gateway_.id()] {
+    const auto results = co_await read_at_once(shared_, [this, key] {
         pg_batch batch;
-        batch.emplace_back(holder_of, key.principal, key.thread_id, gateway);
+        batch.push_back(select_holder(key));
         return batch;
     });
-    const pg_rows& row = results.at(0);
-    if (row.empty()) {
-        co_return std::nullopt;
+    co_return holder_in(results.at(0));
+}
+
+pg_statement pg_leases::select_holder(const thread_key& key) const {
+    return pg_statement(holder_of, key.principal, key.thread_id, gateway_.id());
+}
+
+std::optional<thread_holder> pg_leases::holder_in(const pg_rows& found) {
+    if (found.empty()) {
+        return std::nullopt;
     }
-    co_return thread_holder{
-        std::string(row.text(0, 0)), row.integer(0, 1), node_of(row.integer(0, 2)), false,
-        row.integer(0, 3)
+    return thread_holder{
+        std::string(found.text(0, 0)), found.integer(0, 1), node_of(found.integer(0, 2)), false,
+        found.integer(0, 3)
     };
 }
 

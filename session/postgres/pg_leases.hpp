@@ -37,6 +37,10 @@ public:
     /// Like store::holder().
     [[nodiscard]] boost::asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key
     );
+    /// Asks for the holder of the thread in another process.
+    [[nodiscard]] pg_statement select_holder(const thread_key& key) const;
+    /// The holder that select_holder() has found; nullopt if there is none.
+    [[nodiscard]] static std::optional<thread_holder> holder_in(const pg_rows& found);
     /// Like store::claim_orphans().
     [[nodiscard]] boost::asio::awaitable<result<std::vector<lease_ptr>>>
     claim_orphans(std::size_t limit);

@@ -323,6 +323,29 @@ postgres_store::find_run(thread_key key, std::string run_id) {
     });
 }
 
+asio::awaitable<result<located_run>>
+postgres_store::locate_run(thread_key key, std::string run_id) {
+    return on_store<located_run>([this, key = std::move(key), run_id = std::move(run_id)] {
+        return run_and_holder(key, run_id);
+    });
+}
+
+asio::awaitable<result<located_run>>
+postgres_store::run_and_holder(thread_key key, std::string run_id) {
+    const auto found = co_await read_at_once(shared_, [&] {
+        pg_batch batch;
+        batch.push_back(find_run_by_id(key, run_id));
+        batch.push_back(leases_.select_holder(key));
+        return batch;
+    });
+    located_run located{first_run(found.at(0)), std::nullopt};
+    if (located.run && located.run->status == run_status::active) {
+        auto here = leases_.holder_here(key);
+        located.holder = here ? std::move(here) : pg_leases::holder_in(found.at(1));
+    }
+    co_return located;
+}
+
 asio::awaitable<result<std::optional<run_record>>>
 postgres_store::find_run_by_key(thread_key key, std::string idempotency_key) {
     return read_run([key = std::move(key), idempotency_key = std::move(idempotency_key)] {

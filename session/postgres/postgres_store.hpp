@@ -75,6 +75,8 @@ public:
     find_attachment(thread_key key, std::string sha256) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
+    boost::asio::awaitable<result<located_run>>
+    locate_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run_by_key(thread_key key, std::string idempotency_key) override;
     boost::asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override;
@@ -133,6 +135,7 @@ private:
     boost::asio::awaitable<result<rows>>
     rows_of_log(std::int64_t run_number, std::uint64_t after, std::size_t limit);
     boost::asio::awaitable<result<std::optional<thread_summary>>> summary_of(thread_key key);
+    boost::asio::awaitable<result<located_run>> run_and_holder(thread_key key, std::string run_id);
     boost::asio::awaitable<result<thread_page>> page_of(thread_query query);
     boost::asio::awaitable<result<void>>
     commit_and_release(std::shared_ptr<const pg_threads::committing> what);

@@ -17,6 +17,21 @@ asio::awaitable<result<std::optional<std::vector<branch_summary>>>> store::branc
     co_return *thread ? std::optional(branches_of(**thread)) : std::nullopt;
 }
 
+asio::awaitable<result<located_run>> store::locate_run(thread_key key, std::string run_id) {
+    auto run = co_await find_run(key, std::move(run_id));
+    if (!run) {
+        co_return run.error();
+    }
+    if (!run->has_value() || (*run)->status != run_status::active) {
+        co_return located_run{std::move(*run), std::nullopt};
+    }
+    auto by = co_await holder(std::move(key));
+    if (!by) {
+        co_return by.error();
+    }
+    co_return located_run{std::move(*run), std::move(*by)};
+}
+
 asio::awaitable<result<std::vector<left_request>>>
 store::claim_queued(std::vector<std::int64_t> known, std::size_t limit) {
     (void)known;

@@ -77,6 +77,12 @@ struct thread_holder {
     std::int64_t gateway = 0; ///< peer_address::number of another process; 0 if it has none.
 };
 
+/// A run, and the holder of its thread.
+struct located_run {
+    std::optional<run_record> run;       ///< nullopt if there is no such run.
+    std::optional<thread_holder> holder; ///< Looked for only if the run is active.
+};
+
 /// The address at which a process on the same store answers others.
 struct peer_address {
     std::int64_t number = 0; ///< Changes whenever the process has lost its leases.
@@ -315,6 +321,9 @@ public:
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) = 0;
+    /// find_run(), then holder() if the run is active: a shared store may do both at once.
+    [[nodiscard]] virtual boost::asio::awaitable<result<located_run>>
+    locate_run(thread_key key, std::string run_id);
     /// The run that was begun with that idempotency key, which must not be empty.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run_by_key(thread_key key, std::string idempotency_key) = 0;

@@ -183,6 +183,10 @@ TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
     EXPECT_EQ(holder.run_number, number);
     EXPECT_EQ(holder.first_own_message, 1U);
     EXPECT_FALSE(holder.is_here);
+    const located_run located = get(second_->locate_run(thread_1, "run_1"));
+    EXPECT_EQ(located.run.value().number, number);
+    EXPECT_EQ(located.holder.value().gateway, first_->gateway_number());
+    EXPECT_EQ(located.holder->first_own_message, 1U);
     EXPECT_EQ(get(second_->summary(thread_1))->active_run_id, "run_1");
     EXPECT_EQ(get(second_->list(test::query_of(""))).threads.at(0).active_run_id, "run_1");
 

@@ -61,6 +61,37 @@ TEST_P(StoreContract, NamesTheHolderOfAThread) {
     EXPECT_TRUE(holder->is_here);
 }
 
+TEST_P(StoreContract, LocatesARunByItsThreadsHolder) {
+    EXPECT_FALSE(get(subject().locate_run(thread_1, "run_1")).run);
+    const lease_ptr held = acquire(thread_1, "run_1");
+    const begun_run begun =
+        get(subject().begin(thread_1, run_of("run_1"), user_turn("m1", "Hi"), 0, held));
+
+    const located_run active = get(subject().locate_run(thread_1, "run_1"));
+    const located_run other = get(subject().locate_run(thread_1, "run_2"));
+    subject().release(held);
+    const located_run lost = get(subject().locate_run(thread_1, "run_1"));
+    changes end;
+    end.run = active.run;
+    end.run->status = run_status::finished;
+    const lease_ptr again = acquire(thread_1, "run_3");
+    done(subject().commit(thread_1, end));
+    const located_run ended = get(subject().locate_run(thread_1, "run_1"));
+
+    ASSERT_TRUE(active.run);
+    EXPECT_EQ(active.run->number, begun.number);
+    ASSERT_TRUE(active.holder);
+    EXPECT_EQ(active.holder->run_id, "run_1");
+    EXPECT_TRUE(active.holder->is_here);
+    EXPECT_FALSE(other.run);
+    EXPECT_FALSE(other.holder);
+    ASSERT_TRUE(lost.run);
+    EXPECT_FALSE(lost.holder);
+    ASSERT_TRUE(ended.run);
+    EXPECT_EQ(ended.run->status, run_status::finished);
+    EXPECT_FALSE(ended.holder) << "who holds the thread does not matter then";
+}
+
 TEST_P(StoreContract, ALeaseOfTheServerItselfHasNoRun) {
     get(subject().begin(thread_1, run_of("run_0"), {}));
     const lease_ptr held = acquire(thread_1, "");
