@@ -76,6 +76,7 @@ id = "default"
 models = ["main"]
 `);
 const warnings = {};
+const cutOffs = []; // When the gateways' logs said so.
 
 // Resolves to the port of a gateway that has started.
 function start() {
@@ -84,6 +85,7 @@ function start() {
     readline.createInterface({ input: gateway.stderr }).on('line', (line) => {
         const what = line.replace(/^\S+ /, ''); // Without the time.
         warnings[what] = (warnings[what] ?? 0) + 1;
+        if (what.includes('a reader was cut off')) cutOffs.push(performance.now());
     });
     return new Promise((resolve) => {
         gateway.stdout.on('data', (data) => resolve(Number(/:(\d+)\s*$/.exec(String(data))[1])));
@@ -183,7 +185,10 @@ const nextLine = async () => {
     if (done) throw new Error('slow_readers.py has failed');
     return JSON.parse(value);
 };
+const besideFrom = performance.now();
 const beside = await measure(nextLine());
+const cutAfter = cutOffs.map((at) => ((at - besideFrom) / 1000).toFixed(1));
+const firstMedianLast = [0, Math.floor(cutAfter.length / 2), cutAfter.length - 1].map((i) => cutAfter[i]);
 const warned = JSON.stringify(warnings);
 // Many runs grow for as long as they run, so that a later period is compared with the mean of those around it.
 const again = await measure(sleep(Number(options.seconds) * 1000));
@@ -196,8 +201,8 @@ slow.stdin.end('\n');
 const after = await nextLine();
 
 const bound = (limit * Number(options.slow) * 1.1) / 2 ** 20;
-console.log(`cut off within ${options.seconds} s: ${beside.result.cut} of ${options.slow}; `
-    + `first, median, last after [${beside.result.seconds.join(', ')}] s; gateway's log: ${warned}`);
+console.log(`cut off within ${options.seconds} s: ${cutAfter.length} of ${options.slow}; `
+    + `first, median, last after [${firstMedianLast.join(', ')}] s; gateway's log: ${warned}`);
 console.log(`a slow reader had taken ${beside.result.bytesRead} bytes by then, and ${after.bytes} with what was on its way`);
 console.log(`how they ended: ${JSON.stringify(after.ends)}`);
 console.log(`a prefix, and read on without gap or repeat: ${after.resumed} of ${options.slow} ${JSON.stringify(after.faults)}`);

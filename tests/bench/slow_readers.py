@@ -3,10 +3,8 @@
 
 usage: slow_readers.py PORT READERS SECONDS FOLDER CURSOR...
 
-Each takes 1 KB/s of a run t<i>, beginning after the run's CURSOR. Whether the gateway has ended a connection is seen in
-the kernel's table of the gateway's sockets: the reader itself reaches the end only after everything that the kernel still
-holds for it. After SECONDS this prints what has happened so far, one JSON line, and waits for a line. By then the runs have ended and
-FOLDER/t<i>.sse holds what a fast reader got of each. Now every reader takes what is left at full speed and asks for the
+Each takes 1 KB/s of a run t<i>, beginning after the run's CURSOR. After SECONDS this prints how much each has taken, one
+JSON line, and waits for a line. By then the runs have ended and FOLDER/t<i>.sse holds what a fast reader got of each. Now every reader takes what is left at full speed and asks for the
 rest with its last whole event's id; both together must be the fast reader's bytes. The second JSON line is the result.
 """
 
@@ -24,7 +22,6 @@ import time
 BYTES_A_SECOND = 1024
 RECEIVE_BUFFER = 4096
 NOTE = b": cut off"
-ESTABLISHED = "01"
 
 
 class Reader:
@@ -36,9 +33,7 @@ class Reader:
         self.socket.connect(("127.0.0.1", port))
         self.socket.sendall(f"GET {events(run, cursor)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         self.socket.setblocking(False)
-        self.own_port = self.socket.getsockname()[1]
         self.received = bytearray()
-        self.cut_at = None  # Seconds after the start of the measurement, as seen on the gateway's side.
         self.end = None
 
     def take(self, size):
@@ -72,25 +67,10 @@ def events(run, after):
     return f"/agui/threads/t{run}/runs/r/events?after={after}"
 
 
-def connected_ports(port):
-    """The peers' ports of the gateway's connections that it has not ended."""
-    ports = set()
-    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, peer, state, *_ = line.split()
-        if int(local.partition(":")[2], 16) == port and state == ESTABLISHED:
-            ports.add(int(peer.partition(":")[2], 16))
-    return ports
-
-
-def read_slowly(readers, port, seconds):
+def read_slowly(readers, seconds):
     begin = time.monotonic()
     step = 0
-    while (now := time.monotonic() - begin) < seconds:
-        if step % len(readers) == 0:
-            connected = connected_ports(port)
-            for reader in readers:
-                if reader.cut_at is None and reader.own_port not in connected:
-                    reader.cut_at = now
+    while time.monotonic() - begin < seconds:
         reader = readers[step % len(readers)]
         if reader.end is None:
             reader.take(BYTES_A_SECOND)
@@ -153,13 +133,8 @@ def main():
     folder = pathlib.Path(sys.argv[4])
     cursors = [int(one) for one in sys.argv[5:]]
     readers = [Reader(port, i % len(cursors), cursors[i % len(cursors)]) for i in range(count)]
-    read_slowly(readers, port, seconds)
-    cut = sorted(one.cut_at for one in readers if one.cut_at is not None)
-    print(json.dumps({
-        "cut": len(cut),
-        "seconds": [round(one, 1) for one in (cut[0], statistics.median(cut), cut[-1])] if cut else [],
-        "bytesRead": round(statistics.mean(len(one.received) for one in readers)),
-    }), flush=True)  # fmt: skip
+    read_slowly(readers, seconds)
+    print(json.dumps({"bytesRead": round(statistics.mean(len(one.received) for one in readers))}), flush=True)
     sys.stdin.readline()
 
     read_rest(readers)
