@@ -1,16 +1,15 @@
 #include "runner/tools/schema_rules.hpp"
 
 #include "runner/tools/json_constant.hpp"
+#include "runner/tools/schema_places.hpp"
+#include "runner/tools/schema_values.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <compare>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 namespace agui::runner {
@@ -31,80 +30,6 @@ bool is_annotation(std::string_view keyword) {
     return std::ranges::find(annotations, keyword) != annotations.end();
 }
 
-constexpr std::array<std::pair<std::string_view, std::uint8_t>, 7> type_names{{
-    {"null", type_null},
-    {"boolean", type_boolean},
-    {"string", type_string},
-    {"integer", type_integer},
-    {"number", type_integer | type_number},
-    {"array", type_array},
-    {"object", type_object},
-}};
-
-struct refused {
-    std::string_view why;
-};
-
-[[noreturn]] void refuse_value() { throw refused{"the schema cannot be compiled"}; }
-
-const json::array& list_in(const json::value& value) {
-    if (!value.is_array()) {
-        throw refused{"a keyword that needs an array has none"};
-    }
-    return value.get_array();
-}
-
-const json::object& object_in(const json::value& value) {
-    if (!value.is_object()) {
-        throw refused{"a keyword that needs an object has none"};
-    }
-    return value.get_object();
-}
-
-std::string_view text_in(const json::value& value) {
-    if (!value.is_string()) {
-        refuse_value();
-    }
-    return value.get_string();
-}
-
-std::size_t size_in(const json::value& value) {
-    if (!is_whole_number(value)) {
-        refuse_value();
-    }
-    // No value has more parts than a double can express beyond this.
-    constexpr double beyond = 9223372036854775808.0; // 2^63
-    const double number = value.to_number<double>();
-    if (number < 0) {
-        refuse_value();
-    }
-    return number >= beyond ? std::numeric_limits<std::size_t>::max()
-                            : static_cast<std::size_t>(number);
-}
-
-std::uint8_t type_in(const json::value& value) {
-    const std::string_view name = text_in(value);
-    const auto* const found =
-        std::ranges::find(type_names, name, [](const auto& known) { return known.first; });
-    if (found == type_names.end()) {
-        refuse_value();
-    }
-    return found->second;
-}
-
-// Takes the first token of a JSON pointer that begins with a slash.
-std::string next_token(std::string_view& pointer) {
-    pointer.remove_prefix(1);
-    const std::string_view raw = pointer.substr(0, pointer.find('/'));
-    pointer.remove_prefix(raw.size());
-    std::string token;
-    for (std::size_t i = 0; i < raw.size(); ++i) {
-        const bool is_escape = raw[i] == '~' && i + 1 < raw.size();
-        token += is_escape ? (raw[++i] == '0' ? '~' : '/') : raw[i];
-    }
-    return token;
-}
-
 template <class Rules>
 Rules& part_of(std::unique_ptr<Rules>& rules) {
     if (rules == nullptr) {
@@ -112,19 +37,6 @@ Rules& part_of(std::unique_ptr<Rules>& rules) {
     }
     return *rules;
 }
-
-/// Where a subschema is, for references: in `not`, by name in `properties`, by number in `allOf`.
-struct place {
-    enum class kind : std::uint8_t { one, named, numbered };
-
-    rule_index parent = 0;
-    std::string_view keyword;
-    kind what = kind::one;
-    std::string_view name = {};
-    std::uint32_t number = 0;
-
-    auto operator<=>(const place&) const = default;
-};
 
 /// Members of an object while the keywords that name them are read.
 struct member_list {
@@ -140,7 +52,7 @@ public:
     schema_rules compile(const json::value& schema) {
         subschema(schema, 0);
         if (!references_.empty()) {
-            std::ranges::sort(places_);
+            places_.sort();
         }
         for (const auto& [from, to] : references_) {
             compiled_.rules[from].reference = target_of(to);
@@ -161,19 +73,19 @@ private:
         value_rules rules = {};
         member_list names = {};
     };
-    using located_rule = std::pair<place, rule_index>;
+    using place = schema_places::place;
     using reader =
         void (rule_compiler::*)(part& at, std::string_view keyword, const json::value& value);
 
     rule_index subschema(const json::value& schema, std::size_t depth) {
         if (depth > max_schema_depth) {
-            throw refused{"the schema is nested too deeply"};
+            throw schema_refused{"the schema is nested too deeply"};
         }
         if (const std::optional<bool> answer = constant_answer(schema)) {
             return constant_rule(*answer);
         }
         if (!schema.is_object()) {
-            throw refused{"a subschema is neither an object nor a boolean"};
+            throw schema_refused{"a subschema is neither an object nor a boolean"};
         }
         const rule_index index = add_rule();
         part at{schema.get_object(), index, depth};
@@ -191,7 +103,7 @@ private:
 
     rule_index add_rule() {
         if (compiled_.rules.size() == max_subschemas_) {
-            throw refused{"the schema is too large"};
+            throw schema_refused{"the schema is too large"};
         }
         compiled_.rules.emplace_back();
         return static_cast<rule_index>(compiled_.rules.size() - 1);
@@ -223,12 +135,12 @@ private:
 
     void read_reference(part& at, const json::value& target) {
         if (!target.is_string()) {
-            throw refused{"a $ref is not a string"};
+            throw schema_refused{"a $ref is not a string"};
         }
         const std::string_view text = target.get_string();
         const bool is_inside = text == "#" || text.starts_with("#/");
         if (!is_inside || text.find('%') != std::string_view::npos) {
-            throw refused{"a $ref leads out of the schema"};
+            throw schema_refused{"a $ref leads out of the schema"};
         }
         references_.emplace_back(at.index, text.substr(1));
         // Draft 7 ignores all keywords beside it. Other references may need the definitions.
@@ -325,7 +237,7 @@ private:
     // Reads a subschema of `at`, and notes its place.
     rule_index read_at(const place& where, const part& at, const json::value& value) {
         const rule_index rule = subschema(value, at.depth + 1);
-        places_.emplace_back(where, rule);
+        places_.add(where, rule);
         return rule;
     }
 
@@ -352,14 +264,14 @@ private:
     }
 
     void read_map(part& at, std::string_view keyword, const json::value& value) {
-        for (const auto& [name, schema] : object_in(value)) {
+        for (const auto& [name, schema] : schema_object(value)) {
             static_cast<void>(member(at, keyword, name, schema));
         }
     }
 
     template <std::vector<rule_index> combined_rules::* List>
     void read_list(part& at, std::string_view keyword, const json::value& value) {
-        part_of(at.rules.combined).*List = children(at, keyword, list_in(value));
+        part_of(at.rules.combined).*List = children(at, keyword, schema_list(value));
     }
 
     template <rule_index combined_rules::* Rule>
@@ -394,19 +306,19 @@ private:
     }
 
     void read_properties(part& at, std::string_view keyword, const json::value& value) {
-        for (const auto& [name, schema] : object_in(value)) {
+        for (const auto& [name, schema] : schema_object(value)) {
             at.names.members.push_back({std::string(name), member(at, keyword, name, schema)});
         }
     }
 
     void read_required(part& at, std::string_view, const json::value& value) {
-        for (const json::value& each : list_in(value)) {
-            at.names.members.push_back({std::string(text_in(each)), no_rule, true});
+        for (const json::value& each : schema_list(value)) {
+            at.names.members.push_back({std::string(schema_text(each)), no_rule, true});
         }
     }
 
     void read_dependencies(part& at, std::string_view keyword, const json::value& value) {
-        for (const auto& [name, needed] : object_in(value)) {
+        for (const auto& [name, needed] : schema_object(value)) {
             at.names.members.push_back({std::string(name)});
             if (!needed.is_array()) {
                 at.names.rule_dependencies.emplace_back(name, member(at, keyword, name, needed));
@@ -414,7 +326,7 @@ private:
             }
             at.names.name_dependencies.emplace_back(name, &needed.get_array());
             for (const json::value& each : needed.get_array()) {
-                at.names.members.push_back({std::string(text_in(each))});
+                at.names.members.push_back({std::string(schema_text(each))});
             }
         }
     }
@@ -458,24 +370,24 @@ private:
 
     void read_type(part& at, std::string_view, const json::value& value) {
         if (!value.is_array()) {
-            at.rules.types = type_in(value);
+            at.rules.types = schema_type(value);
             return;
         }
         at.rules.types = 0;
         for (const json::value& each : value.get_array()) {
-            at.rules.types |= type_in(each);
+            at.rules.types |= schema_type(each);
         }
     }
 
     template <size_limits value_rules::* Limits, std::size_t size_limits::* Limit>
     void read_size(part& at, std::string_view, const json::value& value) {
-        (at.rules.*Limits).*Limit = size_in(value);
+        (at.rules.*Limits).*Limit = schema_size(value);
     }
 
     template <json::value number_limits::* Limit>
     void read_number(part& at, std::string_view, const json::value& value) {
         if (!value.is_number()) {
-            refuse_value();
+            refuse_schema_value();
         }
         part_of(at.rules.numbers).*Limit = value;
     }
@@ -485,7 +397,7 @@ private:
         check_budget unlimited(no_limit); // Each constant is written only once.
         auto text = constant_text(value, no_limit, null_members::are_values, unlimited);
         if (!text) {
-            throw refused{"the schema is nested too deeply"};
+            throw schema_refused{"the schema is nested too deeply"};
         }
         to.longest = std::max(to.longest, text->size());
         to.texts.push_back(*std::move(text));
@@ -497,39 +409,18 @@ private:
 
     void read_choice(part& at, std::string_view, const json::value& value) {
         constants& choice = part_of(at.rules.choice);
-        for (const json::value& each : list_in(value)) {
+        for (const json::value& each : schema_list(value)) {
             add_constant(choice, each);
         }
         std::ranges::sort(choice.texts);
     }
 
-    [[nodiscard]] std::optional<rule_index> find(const place& wanted) const {
-        const auto found = std::ranges::lower_bound(places_, wanted, {}, &located_rule::first);
-        return found == places_.end() || found->first != wanted ? std::nullopt
-                                                                : std::optional(found->second);
-    }
-
     [[nodiscard]] rule_index target_of(std::string_view pointer) const {
-        rule_index at = 0;
-        while (!pointer.empty()) {
-            const std::string keyword = next_token(pointer);
-            std::optional<rule_index> next = find({at, keyword});
-            if (!next && !pointer.empty()) {
-                const std::string token = next_token(pointer);
-                next = find({at, keyword, place::kind::named, token});
-                std::uint32_t number = 0;
-                const char* const end = token.data() + token.size();
-                const auto read = std::from_chars(token.data(), end, number);
-                if (!next && read.ec == std::errc() && read.ptr == end) {
-                    next = find({at, keyword, place::kind::numbered, {}, number});
-                }
-            }
-            if (!next) {
-                throw refused{"a $ref does not lead to a subschema"};
-            }
-            at = *next;
+        const std::optional<rule_index> target = places_.find(pointer);
+        if (!target) {
+            throw schema_refused{"a $ref does not lead to a subschema"};
         }
-        return at;
+        return *target;
     }
 
     void refuse_circle(rule_index from) const {
@@ -540,14 +431,14 @@ private:
                 return;
             }
         }
-        throw refused{"a $ref leads in a circle"};
+        throw schema_refused{"a $ref leads in a circle"};
     }
 
     schema_rules compiled_;
     std::size_t max_subschemas_;
     rule_index fits_all_ = no_rule;
     rule_index refuses_all_ = no_rule;
-    std::vector<located_rule> places_; ///< Sorted before references are resolved.
+    schema_places places_; ///< Sorted before references are resolved.
     std::vector<std::pair<rule_index, std::string_view>> references_;
 };
 
@@ -556,7 +447,7 @@ private:
 result<schema_rules> compile_schema_rules(const json::value& schema, std::size_t max_subschemas) {
     try {
         return rule_compiler(max_subschemas).compile(schema);
-    } catch (const refused& because) {
+    } catch (const schema_refused& because) {
         return failure{errc::invalid_input, std::string(because.why)};
     }
 }
