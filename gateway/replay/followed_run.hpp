@@ -10,8 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace agui::gateway {
 
@@ -33,10 +31,5 @@ namespace agui::gateway {
     run_core& core, const conversation_key& conversation, const session::run_record& run,
     std::int64_t gateway, const std::shared_ptr<event_log>& log
 );
-
-/// Moves the readers of a run, which another process may have taken over, to its stored events once
-/// the store can be read. They get `events` if the store has less than they may have seen, or fails
-/// for another reason than being unreachable. Called on the run's executor; does not wait.
-void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events);
 
 } // namespace agui::gateway

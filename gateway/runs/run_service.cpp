@@ -1,13 +1,11 @@
 #include "gateway/runs/run_service.hpp"
 
 #include "gateway/admission/run_admission.hpp"
-#include "gateway/log/thread_recording.hpp"
 #include "gateway/queue/begin_run.hpp"
 #include "gateway/queue/queue_pickup.hpp"
-#include "gateway/replay/followed_run.hpp"
+#include "gateway/replay/continued_log.hpp"
 #include "gateway/replay/run_replay.hpp"
 #include "gateway/run/live_run.hpp"
-#include "gateway/run/polling.hpp"
 #include "gateway/run/run_registry.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/state_change.hpp"
@@ -31,103 +29,6 @@ namespace {
 
 using runner::stop_reason;
 using session::thread_key;
-
-// Copies of a thread's text in memory: as read, and as written in a snapshot.
-constexpr std::size_t copies_of_thread = 2;
-
-// A thread's active run in the form for a recording.
-struct active_log {
-    std::shared_ptr<event_log> log;
-    session::node_index first_own_message = session::no_node;
-    std::int64_t run_number = 0;
-    std::uint64_t first_number = 0;
-};
-
-boost::asio::awaitable<result<std::optional<active_log>>>
-find_active_log(run_core& core, const conversation_key& conversation) {
-    if (const auto live = core.registry.active(conversation)) {
-        const session::run_record& record = live->record();
-        co_return active_log{
-            live->log(), live->first_own_message(), record.number,
-            session::first_number(record.run_id)
-        };
-    }
-    const auto there = co_await find_elsewhere(core, conversation);
-    if (!there) {
-        co_return there.error();
-    }
-    if (!there->has_value() || (*there)->number == 0) {
-        co_return std::optional<active_log>();
-    }
-    auto known = co_await find_run(core, conversation, (*there)->run_id);
-    if (!known) {
-        co_return known.error();
-    }
-    if (!known->has_value() || (*known)->place != run_place::elsewhere) {
-        co_return std::optional<active_log>(); // It has just ended.
-    }
-    auto log = co_await followed_log(core, conversation, (*known)->record, (*there)->gateway);
-    if (!log) {
-        co_return log.error();
-    }
-    co_return active_log{
-        std::move(*log), (*there)->first_own_message, (*there)->number,
-        session::first_number((*there)->run_id)
-    };
-}
-
-boost::asio::awaitable<bool>
-is_still_active(run_core& core, const conversation_key& conversation, const active_log& seen) {
-    if (const auto live = core.registry.active(conversation)) {
-        co_return live->log() == seen.log;
-    }
-    const auto there = co_await find_elsewhere(core, conversation);
-    co_return there && there->has_value() && (*there)->number == seen.run_number;
-}
-
-struct found_run {
-    conversation_key conversation;
-    known_run known;
-};
-
-boost::asio::awaitable<result<found_run>>
-find_any(run_core& core, const thread_key& key, const std::string& run_id) {
-    for (const bool ephemeral : {false, true}) {
-        const conversation_key conversation{key, ephemeral};
-        // Locks the runId, because the run may be stored but not active while it is just beginning.
-        const auto lock = co_await core.registry.lock_key(conversation, "run " + run_id);
-        auto known = co_await find_run(core, conversation, run_id);
-        if (!known) {
-            co_return known.error();
-        }
-        if (known->has_value()) {
-            co_return found_run{conversation, std::move(**known)};
-        }
-    }
-    const conversation_key conversation{key, false};
-    auto queued = co_await find_queued(core, conversation, run_id);
-    if (!queued) {
-        co_return queued.error();
-    }
-    if (!queued->has_value()) {
-        co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
-    }
-    co_return found_run{conversation, std::move(**queued)};
-}
-
-// Waits, for a limited time, until the log shows the event or has ended.
-boost::asio::awaitable<void> wait_briefly(std::shared_ptr<event_log> log, std::uint64_t sequence) {
-    const auto who = std::make_shared<event_log::waiter>(co_await boost::asio::this_coro::executor);
-    boost::asio::steady_timer timer(who->executor(), poll_period);
-    timer.async_wait([log, who](boost::system::error_code ec) {
-        if (!ec) {
-            log->wake(*who);
-        }
-    });
-    event_log::cursor at;
-    at.after = sequence - 1;
-    co_await log->wait(at, *who);
-}
 
 // The stored run with that id or, if it was continued under its id, its latest segment.
 boost::asio::awaitable<result<std::optional<session::run_record>>>
@@ -166,153 +67,12 @@ boost::asio::awaitable<result<void>> run_service::begin(accepted_run accepted) {
 
 boost::asio::awaitable<result<run_service::attachment>>
 run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
-    const std::uint64_t before = after / session::segment_span;
-    if (before >= UINT32_MAX) {
-        co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
-    }
-    auto number = static_cast<std::uint32_t>(before + 1);
-    auto attached = co_await attach_segment(
-        key, session::segment_id(run_id, number), after % session::segment_span
-    );
-    if (!attached && attached.error().code == errc::not_found && number > 1) {
-        const auto first = co_await find_any(*core_, key, run_id);
-        if (first) {
-            co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
-        }
-    }
-    // A reader that has all of a segment goes on with the next one.
-    while (attached && attached->log->ended() &&
-           attached->after >= attached->log->visible_sequence()) {
-        auto next = co_await attach_segment(key, session::segment_id(run_id, ++number), 0);
-        if (!next && next.error().code == errc::not_found) {
-            break;
-        }
-        attached = std::move(next);
-    }
-    co_return attached;
-}
-
-boost::asio::awaitable<result<run_service::attachment>>
-run_service::attach_segment(thread_key key, std::string run_id, std::uint64_t after) {
-    const std::shared_ptr<run_core> core = core_;
-    // The log of the previous look. A new one would follow the run from its beginning again.
-    std::shared_ptr<event_log> followed;
-    std::int64_t followed_run = 0;
-    for (;;) {
-        auto run = co_await find_any(*core, key, run_id);
-        if (!run) {
-            co_return run.error();
-        }
-        const bool is_followed = followed && !followed->ended() && !run->known.log &&
-                                 run->known.record.number == followed_run;
-        result<std::shared_ptr<event_log>> log = followed;
-        if (!is_followed) {
-            log = co_await log_of(*core, run->conversation, run->known);
-        }
-        if (!log && log.error().code == errc::run_expired) {
-            co_return failure{
-                errc::cursor_expired, "the events of this run are no longer stored", "after"
-            };
-        }
-        if (!log) {
-            co_return log.error();
-        }
-        const event_log& found = **log;
-        const session::run_record& record = run->known.record;
-        // A client may have seen events that a database failover lost. Other events may have their
-        // numbers.
-        const bool is_sound = after <= record.sound_until.value_or(after);
-        if (is_sound && after <= found.visible_sequence()) {
-            co_return attachment{
-                std::move(*log),
-                translator::projection_from_string(record.protocol)
-                    .value_or(translator::projection::undeclared),
-                after, session::first_number(run_id)
-            };
-        }
-        if (found.cuts_readers_off()) {
-            co_return failure{
-                errc::overloaded, "there is not enough memory for the events", {}, {}
-            };
-        }
-        // Another gateway may show events a moment before this one can read them, or knows that its
-        // own are durable. A log that follows a run lags behind the store for a while after the
-        // run's end.
-        const std::uint64_t last = std::max(found.last_sequence(), record.last_sequence);
-        const bool may_come =
-            !found.ended() && (run->known.place == run_place::elsewhere || after <= last);
-        if (!is_sound || !may_come) {
-            co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
-        }
-        if (core->registry.draining()) {
-            co_return failure{errc::draining, "the server is stopping", {}, {}};
-        }
-        // Waits here, not in the stream: if the run is lost, its end may reuse the number of an
-        // event that the client has seen.
-        co_await wait_briefly(*log, after);
-        followed = std::move(*log);
-        followed_run = record.number;
-    }
+    return attach_to_run(core_, std::move(key), std::move(run_id), after);
 }
 
 boost::asio::awaitable<result<run_service::recording>>
 run_service::history(std::string principal, const translator::run_input& input) {
-    const std::shared_ptr<run_core> core = core_;
-    const thread_key key{std::move(principal), input.thread_id};
-    // A long conversation takes much memory for a short time.
-    memory_share memory(core->services.memory);
-    auto known = co_await core->services.store.summary(key);
-    if (!known) {
-        co_return known.error();
-    }
-    if (known->has_value() && !memory.grow_to(copies_of_thread * (*known)->bytes)) {
-        co_return failure{
-            errc::overloaded, "there is not enough memory for this conversation", {}, {}
-        };
-    }
-    const conversation_key conversation{key, false};
-    session::thread_record thread;
-    std::optional<active_log> live;
-    // The active run is looked up before and after the thread is read: if it is the same, the
-    // thread holds all messages from before that run.
-    for (;;) {
-        if (input.forwarded.follow) {
-            auto found = co_await find_active_log(*core, conversation);
-            if (!found) {
-                co_return found.error();
-            }
-            live = std::move(*found);
-        }
-        auto loaded = co_await core->services.store.load(key);
-        if (!loaded) {
-            co_return loaded.error();
-        }
-        if (!live || co_await is_still_active(*core, conversation, *live)) {
-            thread = loaded->has_value() ? std::move(**loaded) : session::thread_record();
-            break;
-        }
-    }
-    auto form = core->translation_of(conversation, to_string(input.projection));
-    const agent_entry* const agent = core->find_agent(thread.agent_id);
-    form.legacy_interrupts = agent != nullptr && agent->legacy_interrupts;
-    recording out;
-    event_log::settings options;
-    options.budget = core->services.memory;
-    out.log = std::make_shared<event_log>(co_await boost::asio::this_coro::executor, options);
-    write_history(
-        thread, live ? live->first_own_message : session::no_node,
-        core->settings.history.approval_life, {input.thread_id, input.run_id, input.parent_run_id},
-        core->services.time.now(), std::move(form), *out.log
-    );
-    out.log->publish_end();
-    if (out.log->outgrown(SIZE_MAX)) {
-        co_return failure{
-            errc::overloaded, "there is not enough memory for this conversation", {}, {}
-        };
-    }
-    out.live = live ? live->log : nullptr;
-    out.live_offset = live ? live->first_number : 0;
-    co_return out;
+    return record_history(core_, std::move(principal), input);
 }
 
 boost::asio::awaitable<result<json_text>>

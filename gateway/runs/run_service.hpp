@@ -7,6 +7,8 @@
 #include "gateway/run/requested_run.hpp"
 #include "gateway/run/run_core.hpp"
 #include "gateway/run/run_settings.hpp"
+#include "gateway/runs/attached_log.hpp"
+#include "gateway/runs/history_recording.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/steering.hpp"
 #include "session/base/error.hpp"
@@ -51,12 +53,7 @@ public:
     /// errc::store_unavailable the thread may have an orphan. Does nothing for a repeat.
     [[nodiscard]] boost::asio::awaitable<result<void>> begin(accepted_run accepted);
 
-    struct attachment {
-        std::shared_ptr<event_log> log;
-        translator::projection projection; ///< Projection of the request that began the run.
-        std::uint64_t after = 0;           ///< The cursor in the numbers of `log`.
-        std::uint64_t offset = 0; ///< What clients see added to these (session::first_number).
-    };
+    using attachment = attached_log;
     /// The log of a known run, to be read from the event after `after` on (P8): that of the segment
     /// which has it (session::run_segment), or of the next one if `after` is the last.
     /// errc::not_found: the thread has no such run. errc::cursor_expired: its events, or at least
@@ -66,13 +63,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
-    struct recording {
-        /// RUN_STARTED to RUN_FINISHED, around snapshots of the thread.
-        std::shared_ptr<event_log> log;
-        /// The log of the thread's active run. Null if there is none or it was not requested.
-        std::shared_ptr<event_log> live;
-        std::uint64_t live_offset = 0; ///< attachment::offset of `live`.
-    };
+    using recording = history_recording;
     /// The thread as events (POST /agui/history). With forwardedProps.follow, the active run's own
     /// messages are only in its log. Nothing is stored, and the runId remains usable. An unknown
     /// thread counts as empty. errc::overloaded: there is not enough memory.
@@ -159,9 +150,6 @@ public:
     [[nodiscard]] std::vector<active_run> active_runs() const;
 
 private:
-    [[nodiscard]] boost::asio::awaitable<result<attachment>>
-    attach_segment(session::thread_key key, std::string run_id, std::uint64_t after);
-
     const std::shared_ptr<run_core> core_;
     const std::unique_ptr<peer_link> peers_; ///< Null if no other process uses the store.
 };
