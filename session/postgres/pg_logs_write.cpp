@@ -23,8 +23,6 @@ using namespace std::chrono_literals;
 constexpr auto between_batches = 2ms;
 // Limit of one transaction; the entries of one run are never divided.
 constexpr std::size_t batch_bytes_max = 4U << 20U;
-// Limit of the known connections; beyond it, each is checked once more.
-constexpr std::size_t known_connections_max = 256;
 
 // A longer chain becomes a row of agui.log_rows.
 constexpr std::size_t chain_bytes = 16U << 10U;
@@ -35,15 +33,6 @@ constexpr auto next_look_at_chains = 20ms;
 
 constexpr const char* add_entries =
     "SELECT agui.add_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-constexpr const char* has_journal_row =
-    "SELECT EXISTS (SELECT FROM agui.journal WHERE writer = $1 AND batch = $2)";
-constexpr const char* runs_in_journal =
-    "SELECT number FROM agui.runs WHERE number = ANY($1) AND journal_writer = $2";
-constexpr const char* active_runs_in_journal =
-    "SELECT number FROM agui.runs WHERE status = 'active' AND journal_writer = $1";
-constexpr const char* drop_journal_rows =
-    "DELETE FROM agui.journal WHERE writer = $1 AND batch < $2 AND agui.timeline() = $3";
-
 struct batch_failure {
     std::string text;
     bool may_be_there = true; // It may have been written nevertheless.
@@ -352,182 +341,6 @@ void pg_logs::note_parts(const batch& entries, std::uint64_t journal_row) {
             found->second.chain_begun = clock::now();
         }
     }
-}
-
-// The ends for runs whose entries only the writer writes at the moment.
-std::unordered_map<std::int64_t, std::uint64_t> pg_logs::ends_of_rows(const batch& entries) const {
-    std::unordered_map<std::int64_t, std::uint64_t> ends;
-    const std::lock_guard lock(mutex_);
-    for (const auto& [run, log] : runs_) {
-        if (!log.is_busy && !log.has_failed) {
-            ends.emplace(run, log.chain.empty() ? log.durable : log.chain.first() - 1);
-        }
-    }
-    for (const writing& each : entries) {
-        const auto found = runs_.find(each.run);
-        if (found != runs_.end() && !found->second.has_failed) {
-            const std::uint64_t first =
-                each.chain.empty() ? each.row.first_sequence : each.chain.first();
-            ends.emplace(each.run, std::min(found->second.durable, first - 1));
-        }
-    }
-    return ends;
-}
-
-// With durability::relaxed a crash of the server loses the last entries, and so does a standby that
-// was behind. Later entries would leave a gap and make the whole log unreadable, so a log that lost
-// rows ends there. Lost entries of the journal are written once more, because this process still
-// has them. A run whose record is lost has ended for good, even if it has no entries yet.
-asio::awaitable<void>
-pg_logs::look_for_losses(std::string connection, std::int64_t gateway, batch& entries) {
-    std::unordered_map<std::int64_t, std::uint64_t> durable = ends_of_rows(entries);
-    std::vector<std::int64_t> runs;
-    runs.reserve(durable.size());
-    for (const auto& [run, sequence] : durable) {
-        runs.push_back(run);
-    }
-    if (!runs.empty() || last_journal_row_ != 0) {
-        const auto found = co_await read_at_once(shared_, [&] {
-            pg_batch batch;
-            batch.push_back(select_log_ends(runs));
-            batch.emplace_back(has_journal_row, gateway, last_journal_row_);
-            return batch;
-        });
-        for (std::size_t i = 0; i < found.at(0).size(); ++i) {
-            const std::int64_t run = found[0].integer(i, 0);
-            const auto end = static_cast<std::uint64_t>(found[0].integer(i, 1));
-            if (end < durable.extract(run).mapped()) {
-                lose_after(run, end);
-            }
-        }
-        for (const auto& [run, end] : durable) {
-            lose_after(run, 0);
-        }
-        if (last_journal_row_ != 0 && !found.at(1).boolean(0, 0)) {
-            last_journal_row_ = 0;
-            look_for_old_chains(clock::now());
-            for (writing& each : entries) {
-                if (!each.part.empty()) {
-                    make_row(each);
-                }
-            }
-        }
-    }
-    if (known_connections_.size() >= known_connections_max) {
-        known_connections_.clear();
-    }
-    known_connections_.insert(std::move(connection));
-}
-
-// First row that a run still needs, also one whose lease is lost or released: its next owner reads
-// it. The last row stays: its absence shows that the server lost data.
-std::uint64_t pg_logs::oldest_part_needed() const {
-    std::uint64_t oldest = last_journal_row_;
-    const std::lock_guard lock(mutex_);
-    for (const auto& [run, log] : runs_) {
-        if (log.oldest_part != 0) {
-            oldest = std::min(oldest, log.oldest_part);
-        }
-    }
-    return oldest;
-}
-
-std::vector<std::int64_t> pg_logs::journaled_without_lease() const {
-    std::vector<std::int64_t> runs;
-    const std::lock_guard lock(mutex_);
-    for (const auto& [run, log] : runs_) {
-        if (log.oldest_part != 0 && !log.is_busy && log.held && !log.held->is_held()) {
-            runs.push_back(run);
-        }
-    }
-    return runs;
-}
-
-// Other processes have taken them over, or will.
-asio::awaitable<void> pg_logs::leave_runs_of_others() {
-    std::vector<std::int64_t> runs = journaled_without_lease();
-    if (runs.empty()) {
-        co_return;
-    }
-    const auto found = co_await read_at_once(shared_, [&] {
-        pg_batch batch;
-        batch.emplace_back(runs_in_journal, runs, writer_);
-        return batch;
-    });
-    std::set<std::int64_t> in_journal;
-    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
-        in_journal.insert(found[0].integer(i, 0));
-    }
-    std::erase_if(runs, [&](std::int64_t run) { return in_journal.contains(run); });
-    leave_journal(runs);
-}
-
-// A standby that was behind has runs as active that this process has ended. Until a process ends
-// them again, they need their rows.
-asio::awaitable<bool> pg_logs::knows_runs_of_journal() {
-    const auto found = co_await read_at_once(shared_, [&] {
-        pg_batch batch;
-        batch.emplace_back(active_runs_in_journal, writer_);
-        return batch;
-    });
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
-        if (!runs_.contains(found[0].integer(i, 0))) {
-            co_return false;
-        }
-    }
-    co_return true;
-}
-
-asio::awaitable<void> pg_logs::clean_journal() {
-    try {
-        co_await leave_runs_of_others();
-        const std::uint64_t oldest = oldest_part_needed();
-        if (oldest <= cleaned_before_ || writer_ != gateway_.id()) {
-            co_return;
-        }
-        const std::int64_t timeline = gateway_.timeline();
-        if (cleaned_at_ != timeline) {
-            if (!co_await knows_runs_of_journal()) {
-                co_return;
-            }
-            cleaned_at_ = timeline;
-        }
-        // A crash of the server may bring them back.
-        const auto dropped = co_await write_at_once(shared_, {.relaxed = true}, [&] {
-            pg_batch batch;
-            batch.emplace_back(drop_journal_rows, writer_, oldest, timeline);
-            return batch;
-        });
-        if (dropped.at(0).changed() > 0) { // Otherwise the server may be another one by now.
-            cleaned_before_ = oldest;
-        }
-    } catch (const pg_error&) { // Retried at the next sweep.
-    } catch (const pg_unavailable&) {
-    }
-}
-
-void pg_logs::lose_after(std::int64_t run, std::uint64_t end) {
-    shared_.log.log(
-        log_level::error, "the database has lost stored entries of a run's log",
-        {{"run", std::to_string(run)}, {"end", std::to_string(end)}}
-    );
-    std::vector<waiting> lost;
-    {
-        const std::lock_guard lock(mutex_);
-        if (const auto found = runs_.find(run); found != runs_.end()) {
-            run_log& log = found->second;
-            lost = std::exchange(log.observers, {});
-            log.pending = {};
-            log.chain = {};
-            log.end = log.durable = end;
-            log.has_failed = log.may_be_there = true;
-        }
-    }
-    for (const waiting& each : lost) {
-        each.observer->on_failed();
-    }
-    wake_waiters();
 }
 
 void pg_logs::drop_failed(batch& entries) {
