@@ -1,8 +1,8 @@
 #include "runner/anthropic/anthropic_messages.hpp"
 
-#include "runner/anthropic/anthropic_block_reader.hpp"
 #include "runner/anthropic/anthropic_media.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
+#include "runner/anthropic/anthropic_sent_back.hpp"
 #include "runner/base/call_ids.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
@@ -39,58 +39,6 @@ bool is_system(const message& value) noexcept {
     return value.role == role::system || value.role == role::developer;
 }
 
-/// False for a block that the server refuses or that may not be sent back.
-bool is_sent(const placed_block& value) {
-    switch (value.what) {
-    case block_kind::text:
-        return !is_blank(value.text);
-    case block_kind::thinking:
-        return value.members->contains("signature");
-    case block_kind::call:
-    case block_kind::other:
-        break;
-    }
-    return true;
-}
-
-bool is_thought(const placed_block& value) {
-    return value.what == block_kind::thinking ||
-           (value.what == block_kind::other &&
-            string_in(*value.members, "type") == "redacted_thinking");
-}
-
-std::optional<answer_blocks> recorded_blocks(const session::turn_origin& origin) {
-    return answer_blocks_from_json(origin.data.if_contains(anthropic_block_reader::record_name));
-}
-
-/// True if the record has a result for each of the server's own calls.
-bool has_results(const answer_blocks& record, const std::vector<std::string>& calls) {
-    return std::ranges::all_of(calls, [&record](const std::string& id) {
-        return std::ranges::any_of(record.list, [&id](const answer_blocks::block& each) {
-            return each.what == block_kind::other && string_in(each.members, "tool_use_id") == id;
-        });
-    });
-}
-
-/// Ids of the calls of the server's own tools that have no result in the record.
-std::vector<std::string> open_server_calls(const std::optional<answer_blocks>& record) {
-    std::vector<std::string> open;
-    if (!record) {
-        return open;
-    }
-    for (const answer_blocks::block& each : record->list) {
-        const std::string_view id = string_in(each.members, "id");
-        if (each.what != block_kind::other || id.empty() ||
-            !string_in(each.members, "type").ends_with("tool_use")) {
-            continue;
-        }
-        if (!has_results(*record, {std::string(id)})) {
-            open.emplace_back(id);
-        }
-    }
-    return open;
-}
-
 class conversation_writer {
 public:
     conversation_writer(
@@ -119,7 +67,6 @@ private:
     void write_held_system();
     void user(const message& value);
     void assistant(const message& value, bool continued);
-    [[nodiscard]] bool is_continued(const std::vector<const message*>& all, std::size_t at) const;
     [[nodiscard]] std::vector<placed_block>
     blocks_of(const message& value, std::string_view text, bool continued);
     void answer_block(const placed_block& value);
@@ -176,7 +123,7 @@ void conversation_writer::write() {
             }
             break;
         case role::assistant:
-            assistant(each, is_continued(all, at));
+            assistant(each, is_continued(all, at, request_));
             thoughts_.clear();
             break;
         case role::tool:
@@ -335,47 +282,11 @@ void conversation_writer::user(const message& value) {
     }
 }
 
-/// True for a paused answer of the model that is asked, if nothing follows it, or its next answer
-/// does, with the results of its server's own calls. The server would refuse such a call without a
-/// result, and a continuation that broke off has none that could be sent back.
-bool conversation_writer::is_continued(const std::vector<const message*>& all, std::size_t at)
-    const {
-    const session::turn_origin* const origin = own_origin(*all[at], request_);
-    if (origin == nullptr || origin->end != session::turn_end::paused) {
-        return false;
-    }
-    std::string thoughts;
-    std::size_t next = at + 1;
-    for (; next < all.size() && all[next]->role == role::reasoning; ++next) {
-        thoughts += session::text_of(all[next]->content);
-    }
-    if (next == all.size()) {
-        return true;
-    }
-    const message& answer = *all[next];
-    const session::turn_origin* const its = own_origin(answer, request_);
-    if (answer.role != role::assistant || its == nullptr) {
-        return false;
-    }
-    const std::vector<std::string> open = open_server_calls(recorded_blocks(*origin));
-    if (open.empty()) {
-        return true;
-    }
-    const std::optional<answer_blocks> record = recorded_blocks(*its);
-    const std::string text = session::text_of(answer.content);
-    return record && !place_blocks(*record, answer, text, thoughts).empty() &&
-           has_results(*record, open) &&
-           (its->end != session::turn_end::paused || is_continued(all, next));
-}
-
 void conversation_writer::assistant(const message& value, bool continued) {
     const bool continues = std::exchange(pauses_, false);
     const std::string text = session::text_of(value.content);
     std::vector<placed_block> blocks = blocks_of(value, text, continued);
-    std::erase_if(blocks, [](const placed_block& each) { return !is_sent(each); });
-    while (!blocks.empty() && is_thought(blocks.back()) && !pauses_) {
-        blocks.pop_back(); // The server refuses a message that ends with a thought.
-    }
+    leave_out_refused(blocks, pauses_);
     if (blocks.empty()) {
         pauses_ = false;
         return;
