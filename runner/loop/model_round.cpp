@@ -56,16 +56,6 @@ struct end_of_call {
     model_circuit::call& call;
 };
 
-bool calls_any(
-    const std::vector<session::message>& history, const std::vector<std::string>& tools
-) {
-    return std::ranges::any_of(history, [&](const session::message& each) {
-        return std::ranges::any_of(each.tool_calls, [&](const session::tool_call& call) {
-            return std::ranges::find(tools, call.name) != tools.end();
-        });
-    });
-}
-
 // stop_source::run() needs a value.
 boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
     co_await pause(time);
@@ -73,54 +63,6 @@ boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
 }
 
 } // namespace
-
-void model_round::prefer(std::string_view name) noexcept {
-    for (std::size_t i = 0; i <= run_.request.fallbacks.size() && !name.empty(); ++i) {
-        if (provider(i).name() == name) {
-            preferred_ = i;
-            return;
-        }
-    }
-}
-
-model_provider& model_round::provider(std::size_t index) const noexcept {
-    return index == 0 ? run_.services.model : *run_.request.fallbacks[index - 1].provider;
-}
-
-const model_parameters& model_round::parameters(std::size_t index) const noexcept {
-    return index == 0 ? run_.request.agent.parameters
-                      : run_.request.fallbacks[index - 1].parameters;
-}
-
-// The preferred model comes first, the others as configured.
-void model_round::set_order() {
-    order_.assign(1, preferred_);
-    for (std::size_t i = 0; i <= run_.request.fallbacks.size(); ++i) {
-        if (i != preferred_) {
-            order_.push_back(i);
-        }
-    }
-}
-
-// The first model that is ready moves to `place`, and the others keep their order. If none is, the
-// next one is asked all the same: a model that fails often is better than no model.
-std::size_t model_round::choose(std::size_t place) {
-    call_ = {}; // Of the former model.
-    for (std::size_t at = place; at < order_.size(); ++at) {
-        model_circuit::call made = model_circuit::begin(provider(order_[at]).circuit());
-        if (made.is_ready()) {
-            const auto first = order_.begin() + static_cast<std::ptrdiff_t>(place);
-            const auto chosen = order_.begin() + static_cast<std::ptrdiff_t>(at);
-            std::rotate(first, chosen, chosen + 1);
-            call_ = std::move(made);
-            return order_[place];
-        }
-        if (at == place) {
-            call_ = std::move(made);
-        }
-    }
-    return order_[place];
-}
 
 // One coroutine, whose frame is held while the model streams: everything without an await is in
 // separate functions.
@@ -131,10 +73,10 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     int repeats = 0;
     std::optional<patience> asked; // By the last model that did.
     refusal_.reset();
-    const end_of_call ended{call_};
-    set_order();
+    const end_of_call ended{models_.call()};
+    models_.begin();
     for (std::size_t place = 0;;) {
-        const std::size_t index = choose(place);
+        const std::size_t index = models_.choose(place);
         const std::optional<stop_reason> unloaded = co_await run_.thread.load();
         if (unloaded) {
             co_return unloaded;
@@ -145,7 +87,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         // Built anew for each model, because a provider empties it.
         bool on_branch = true;
         std::vector<session::message> history = co_await make_history(on_branch);
-        const model_request request = make_request(index, first, history);
+        const model_request request = requests_.make(index, first, history);
         std::string prefix = co_await bind(request, index, on_branch);
         begin_turn(index, request, std::move(prefix));
         check_failpoint("loop.ask_model");
@@ -154,7 +96,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         }
         // A stop must not cancel the later commits.
         const std::optional<model_outcome> outcome =
-            co_await run_.stop.run(provider(index).ask(request, sink()));
+            co_await run_.stop.run(models_.provider(index).ask(request, sink()));
         run_.thread.memory().shrink_to(0);
         if (!outcome || !*outcome || (**outcome).reason != finish_reason::pause) {
             hosted_tools_.stop();
@@ -164,8 +106,8 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             co_return run_.stop.reason();
         }
         if (*outcome) {
-            call_.answered();
-            preferred_ = index;
+            models_.call().answered();
+            models_.prefer(index);
             co_return on_answer(**outcome);
         }
         on_failure(index, outcome->error());
@@ -230,8 +172,8 @@ model_round::bind(const model_request& request, std::size_t index, bool on_branc
     const data_owner asked{
         .provider = request.provider,
         .model = request.parameters.model,
-        .account = provider(index).account(),
-        .binds_tools = provider(index).binds_tools()
+        .account = models_.provider(index).account(),
+        .binds_tools = models_.provider(index).binds_tools()
     };
     auto binding = [&request, &asked] {
         request_parts parts = parts_of(request);
@@ -285,90 +227,21 @@ void model_round::check_prefix(const model_request& request, request_parts parts
     }
 }
 
-request_draft model_round::draft(bool first) const {
-    const model_request plain = plain_request(preferred_, first);
-    request_draft made;
-    made.instructions = plain.instructions;
-    made.parameters = plain.parameters;
-    made.tools = *plain.tools;
-    return made;
-}
-
-model_request model_round::make_request(
-    std::size_t index, bool first, std::vector<session::message>& history
-) const {
-    model_request request = plain_request(index, first);
-    if (run_.hooks != nullptr) {
-        run_.hooks->edit(request);
-    } else if (calls_any(history, run_.request.agent.late_tools)) {
-        // Servers refuse a call of a tool that is not declared. Another model has made it.
-        request.tools = &run_.tools.with_late();
-    }
-    resolve_tool_choice(request);
-    request.messages = &history;
-    request.bytes = run_.thread.bytes();
-    request.memory = &run_.thread.memory();
-    return request;
-}
-
-// Model servers refuse a tool_choice without tools, or for a tool that is not offered.
-void model_round::resolve_tool_choice(model_request& request) const {
-    std::optional<tool_choice>& choice = request.parameters.tool_choice;
-    if (!choice) {
-        return;
-    }
-    if (choice->kind != tool_choice::mode::named) {
-        if (request.tools->empty()) {
-            choice.reset();
-        }
-        return;
-    }
-    const tool_names names(request.tools);
-    if (const tool_definition* const tool = names.meant(choice->name)) {
-        choice->name = tool->name;
-        return;
-    }
-    choice.reset();
-    run_.services.log.log(
-        log_level::warning, "tool_choice was left out because it names a tool that is not offered",
-        {{"run", run_.request.run_id}}
-    );
-}
-
-model_request model_round::plain_request(std::size_t index, bool first) const {
-    model_request request;
-    request.parameters = parameters(index);
-    request.provider = provider(index).name();
-    request.thread = run_.request.key.thread_id;
-    request.run = run_.request.run_id;
-    // The model would obey a forced choice again after each result, endlessly.
-    if (!first || !run_.request.new_user_turn) {
-        request.parameters.tool_choice.reset();
-    }
-    request.instructions = run_.request.agent.instructions;
-    // Plugins change messages and tools, so that a tool would not stay with its message.
-    const bool is_plain = run_.hooks == nullptr;
-    request.adds_tools = is_plain && run_.request.agent.adds_tools && provider(index).adds_tools();
-    const bool takes_late = request.adds_tools || (is_plain && !provider(index).binds_tools());
-    request.tools = takes_late ? &run_.tools.with_late() : &run_.tools.offered();
-    return request;
-}
-
 void model_round::begin_turn(std::size_t index, const model_request& request, std::string prefix) {
     names_.emplace(request.tools);
     turn_.emplace(
         run_.hooks != nullptr ? run_.hooks->sink() : run_.sink, run_.services.ids,
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
-        provider(index).name(), parameters(index).model
+        models_.provider(index).name(), models_.parameters(index).model
     );
-    turn_->set_on_begin([this] { call_.begun(); });
+    turn_->set_on_begin([this] { models_.call().begun(); });
     turn_->set_hosted_tools(hosted_tools_);
     turn_->set_on_media(
         [this](const generated_media& made) { show_media(made); },
         [this](std::size_t bytes) { return count_arriving(bytes); }
     );
     arriving_ = run_.context != nullptr ? run_.context->share_for_arriving() : memory_share();
-    turn_->set_binding(provider(index).account(), std::move(prefix));
+    turn_->set_binding(models_.provider(index).account(), std::move(prefix));
     if (run_.hooks != nullptr) {
         run_.hooks->begin_answer(turn_->message_id());
     }
@@ -406,11 +279,11 @@ void model_round::on_failure(std::size_t index, model_failure error) {
     failed_ = std::make_unique<model_failure>(std::move(error));
     const model_failure& failed = *failed_;
     log_failure(index, failed);
-    call_.failed(failed);
+    models_.call().failed(failed);
     refused_ = turn_->empty() && is_refusal(failed);
     if (refused_) {
         refusal_ = std::make_unique<model_failure>(failed);
-    } else if (call_.is_ready() || !is_outage(failed)) {
+    } else if (models_.call().is_ready() || !is_outage(failed)) {
         refusal_.reset(); // This model might have taken it.
     }
     if (run_.services.prefixes != nullptr && refused_) {
@@ -437,7 +310,7 @@ void model_round::log_failure(std::size_t index, const model_failure& failed) {
     run_.services.log.log(
         log_level::error, "model call failed",
         {{"run", run_.request.run_id},
-         {"model", provider(index).name()},
+         {"model", models_.provider(index).name()},
          {"status", std::to_string(failed.status)},
          {"detail", failed.detail}}
     );
@@ -447,7 +320,7 @@ void model_round::log_failure(std::size_t index, const model_failure& failed) {
 void model_round::keep_attempt(std::size_t index, const model_failure& failed) {
     session::failed_attempt attempt;
     attempt.at = run_.services.time.now();
-    attempt.model = provider(index).name();
+    attempt.model = models_.provider(index).name();
     attempt.status = failed.status;
     attempt.request_id = failed.request_id;
     attempt.body = failed.upstream;

@@ -1,12 +1,13 @@
 #pragma once
 
-#include "runner/base/model_circuit.hpp"
 #include "runner/base/tool_names.hpp"
 #include "runner/hooks/request_draft.hpp"
 #include "runner/loop/hosted_tools.hpp"
+#include "runner/loop/model_order.hpp"
 #include "runner/loop/model_turn.hpp"
 #include "runner/loop/prefix_watch.hpp"
 #include "runner/loop/reply_reader.hpp"
+#include "runner/loop/round_requests.hpp"
 #include "runner/loop/run_parts.hpp"
 #include "session/base/memory_budget.hpp"
 
@@ -26,7 +27,11 @@ namespace agui::runner {
 /// executor.
 class model_round {
 public:
-    explicit model_round(const run_parts& run) noexcept : run_(run), hosted_tools_(run.context) {}
+    explicit model_round(const run_parts& run) noexcept
+        : run_(run),
+          models_(run.services.model, run.request),
+          requests_(run_, models_),
+          hosted_tools_(run.context) {}
     model_round(const model_round&) = delete;
     model_round& operator=(const model_round&) = delete;
 
@@ -38,10 +43,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> ask(bool first);
 
     /// The next request, for plugins, without messages and context.
-    [[nodiscard]] request_draft draft(bool first) const;
+    [[nodiscard]] request_draft draft(bool first) const { return requests_.draft(first); }
 
     /// Makes the model of that name the first to be asked, if the run may ask it.
-    void prefer(std::string_view provider) noexcept;
+    void prefer(std::string_view provider) noexcept { models_.prefer(provider); }
 
     /// The model's answer until it is stored; the code that stores it resets it.
     [[nodiscard]] std::optional<model_turn>& turn() noexcept { return turn_; }
@@ -60,15 +65,12 @@ public:
     void carry_tokens() noexcept { carried_tokens_ += std::exchange(answer_tokens_, 0); }
     /// Name of the model that answered last; empty if it has none.
     [[nodiscard]] std::string_view last_provider() const noexcept {
-        return provider(preferred_).name();
+        return models_.provider(models_.preferred()).name();
     }
     /// The failure that ended the run, or null.
     [[nodiscard]] const model_failure* failure() const noexcept { return failed_.get(); }
 
 private:
-    void set_order();
-    /// Chooses the model for this place of the order, and returns its index.
-    [[nodiscard]] std::size_t choose(std::size_t place);
     [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> make_history(bool& on_branch
     );
     [[nodiscard]] boost::asio::awaitable<std::string>
@@ -76,15 +78,10 @@ private:
     void log_left_out(std::size_t answer) const;
     void check_prefix(const model_request& request, request_parts parts, bool on_branch);
     [[nodiscard]] bool is_on_branch() const;
-    [[nodiscard]] model_request
-    make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
-    [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
     void begin_turn(std::size_t index, const model_request& request, std::string prefix);
     void show_media(const generated_media& made);
     [[nodiscard]] std::string_view count_arriving(std::size_t bytes);
     [[nodiscard]] model_sink& sink() noexcept;
-    [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
-    [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
     void on_failure(std::size_t index, model_failure error);
     [[nodiscard]] stop_reason give_up();
     void keep_attempt(std::size_t index, const model_failure& failed);
@@ -92,12 +89,13 @@ private:
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);
     void show_reply();
-    void resolve_tool_choice(model_request& request) const;
     void count_tokens(const model_answer& answer);
     void log_upstream(std::string_view said);
     [[nodiscard]] model_turn::call name_call(std::string_view id, std::string_view name);
 
     const run_parts run_;
+    model_order models_;
+    const round_requests requests_;
     std::optional<tool_names> names_; ///< Names of the tools that turn_ is offered.
     std::optional<model_turn> turn_;
     memory_share arriving_; ///< Of a medium of the answer that is not whole yet.
@@ -114,9 +112,6 @@ private:
     std::unique_ptr<model_failure> refusal_;
     bool refused_ = false;
     bool paused_ = false;
-    std::size_t preferred_ = 0;      ///< Index among the run's models; 0 is the agent's first.
-    std::vector<std::size_t> order_; ///< Indexes of the models in the order of asking.
-    model_circuit::call call_;       ///< The call under way.
 };
 
 } // namespace agui::runner
