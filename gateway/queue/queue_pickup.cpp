@@ -1,7 +1,7 @@
 #include "gateway/queue/queue_pickup.hpp"
 
 #include "gateway/admission/accepted_run.hpp"
-#include "gateway/queue/queued_run.hpp"
+#include "gateway/queue/queue_entry.hpp"
 #include "gateway/run/live_run.hpp"
 #include "session/base/failpoint.hpp"
 #include "translator/agui/protocol_version.hpp"

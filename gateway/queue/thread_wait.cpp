@@ -1,6 +1,6 @@
 #include "gateway/queue/thread_wait.hpp"
 
-#include "gateway/queue/queued_run.hpp"
+#include "gateway/queue/queue_entry.hpp"
 #include "gateway/run/live_run.hpp"
 #include "gateway/run/peer_door.hpp"
 #include "gateway/run/polling.hpp"

@@ -24,7 +24,7 @@ namespace agui::gateway {
 [[nodiscard]] boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request);
 
 /// With run_settings::queue, for a request with `messages` that may wait. Returns true if it waits
-/// in the queue, and `request` has been moved there (queued_run.hpp). Returns false if it has
+/// in the queue, and `request` has been moved there (queue_entry.hpp). Returns false if it has
 /// acquired the thread without waiting.
 [[nodiscard]] boost::asio::awaitable<result<bool>> take_thread_or_queue(
     std::unique_ptr<accepted_run::admitted>& request, const std::shared_ptr<event_log>& log,
