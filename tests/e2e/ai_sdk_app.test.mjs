@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { apps, call, notBuilt, setApp, words } from './support/app.mjs';
+import { apps, call, itKeepsTheConversation, notBuilt, setApp, words } from './support/app.mjs';
 import { within } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
 
@@ -38,20 +38,7 @@ describe('the app of examples/clients/ai-sdk', { skip: notBuilt(apps['ai-sdk'].v
     const runs = () => stage.app.asked('POST', '/ai/chat').length;
     const background = () => stage.app.page.evaluate(() => document.querySelector('nav').style.background);
 
-    it('shows the conversation again after a reload, and takes it into account', async () => {
-        const { app, key, model } = stage;
-        model.script(key, [{ content: 'Hello.' }, { content: 'You said hi.' }]);
-        await app.ask(key);
-        await app.shown('Hello.');
-        await app.idle();
-        await app.reload();
-        await app.shown('Hello.');
-        await app.ask('what did I say?');
-        await app.shown('You said hi.');
-        await app.idle();
-        assert.deepEqual(await texts(), [key, 'Hello.', 'what did I say?', 'You said hi.']);
-        assert.deepEqual(outline((await model.request(key, 2)).conversation).slice(-3), [`user: ${key}`, 'assistant: Hello.', 'user: what did I say?']);
-    });
+    itKeepsTheConversation(stage);
 
     it('goes on in mid-stream after a reload, without a gap', async () => {
         const { app, key, model, rest } = stage;

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { apps, call, notBuilt, setApp, words } from './support/app.mjs';
+import { apps, call, itKeepsTheConversation, notBuilt, setApp, words } from './support/app.mjs';
 import { within } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
 
@@ -12,19 +12,7 @@ for (const name of ['http-agent', 'copilotkit', 'tanstack']) {
     describe(`the app of examples/clients/${name}`, { skip: notBuilt(apps[name].variable) }, () => {
         const stage = setApp(name, { config: { agent: name === 'tanstack' ? { events: ['tanstack'] } : {} } });
 
-        it('shows the conversation again after a reload, and takes it into account', async () => {
-            const { app, key, model } = stage;
-            model.script(key, [{ content: 'Hello.' }, { content: 'You said hi.' }]);
-            await app.ask(key);
-            await app.shown('Hello.');
-            await app.idle();
-            await app.reload();
-            await app.shown('Hello.');
-            await app.ask('what did I say?');
-            await app.shown('You said hi.');
-            await app.idle();
-            assert.deepEqual(outline((await model.request(key, 2)).conversation).slice(-3), [`user: ${key}`, 'assistant: Hello.', 'user: what did I say?']);
-        });
+        itKeepsTheConversation(stage);
 
         if (name === 'http-agent') return;
 

@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, afterEach, before, beforeEach } from 'node:test';
+import { after, afterEach, before, beforeEach, it } from 'node:test';
 import { Files, chatPages, launchChromium } from './browser.mjs';
+import { outline } from './client.mjs';
 import { Gateway, stopAll } from './gateway.mjs';
 import { ModelServer, gate } from './model.mjs';
 import { WeatherService } from './weather.mjs';
@@ -171,4 +172,21 @@ export function setApp(name, { config = {}, inFront, blank = false, label = name
     });
     after(() => stage.model?.checkRequests());
     return stage;
+}
+
+/// A test of the stage's app.
+export function itKeepsTheConversation(stage) {
+    it('shows the conversation again after a reload, and takes it into account', async () => {
+        const { app, key, model } = stage;
+        model.script(key, [{ content: 'Hello.' }, { content: 'You said hi.' }]);
+        await app.ask(key);
+        await app.shown('Hello.');
+        await app.idle();
+        await app.reload();
+        await app.shown('Hello.');
+        await app.ask('what did I say?');
+        await app.shown('You said hi.');
+        await app.idle();
+        assert.deepEqual(outline((await model.request(key, 2)).conversation).slice(-3), [`user: ${key}`, 'assistant: Hello.', 'user: what did I say?']);
+    });
 }
