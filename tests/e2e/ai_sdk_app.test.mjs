@@ -137,8 +137,9 @@ describe('the app of examples/clients/ai-sdk', { skip: notBuilt(apps['ai-sdk'].v
             model.script(key, [{ toolCalls: [call('get_weather', { city: 'Oslo' })] }, { content: 'As you wish.' }]);
             await app.ask(key);
             await app.button(name).waitFor();
-            await app.idle();
+            await app.isLocked();
             await app.reload();
+            await app.isLocked();
             await app.button(name).click();
             await app.shown('As you wish.');
             await app.idle();

@@ -14,7 +14,22 @@ for (const name of ['http-agent', 'copilotkit', 'tanstack']) {
 
         itKeepsTheConversation(stage);
 
-        if (name === 'http-agent') return;
+        if (name === 'http-agent') {
+            it('Stop ends the run on the server', async () => {
+                const { app, key, model, rest } = stage;
+                model.script(key, [{ content: words, pauseAfter: 20, resume: rest.opened }, { content: 'Next.' }]);
+                await app.ask(key);
+                const exchange = await model.request(key, 1);
+                await app.shown('word3 ');
+                await app.stop();
+                await within(1, exchange.closed, 'the model server is left');
+                await app.idle();
+                await app.ask('next');
+                await app.shown('Next.');
+                await app.idle();
+            });
+            return;
+        }
 
         it('goes on with an active run after a reload, which Stop then ends', async () => {
             const { app, key, model, rest } = stage;
@@ -75,7 +90,9 @@ for (const name of ['http-agent', 'copilotkit', 'tanstack']) {
                 model.script(key, [{ toolCalls: [call('get_weather', { city: 'Oslo' })] }, { content: 'As you wish.' }, { content: 'Next.' }]);
                 await app.ask(key);
                 await app.button(answer).waitFor();
+                if (name === 'tanstack') await app.isLocked();
                 await app.reload();
+                if (name === 'tanstack') await app.isLocked();
                 await app.button(answer).click();
                 await app.shown('As you wish.');
                 await app.idle();

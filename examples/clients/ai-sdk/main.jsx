@@ -78,10 +78,12 @@ function Chat({ id, stored, onNew }) {
     const { messages, status, error } = chat;
     const [text, setText] = useState('');
     const isRunning = status === 'submitted' || status === 'streaming';
+    // A message in between would leave the answer of the buttons unsent.
+    const asks = messages.at(-1)?.parts.some(({ state }) => state === 'approval-requested') ?? false;
     useExecution(chat);
     const send = (event) => {
         event.preventDefault();
-        if (!text || isRunning) return;
+        if (!text || isRunning || asks) return;
         void chat.sendMessage({ text });
         setText('');
     };
@@ -104,8 +106,9 @@ function Chat({ id, stored, onNew }) {
                 {error && <p className="error" role="alert">The answer failed. <button onClick={() => chat.regenerate()}>Again</button></p>}
             </main>
             <form onSubmit={send}>
-                <input aria-label="Message" placeholder="Message" autoComplete="off" value={text} onChange={(event) => setText(event.target.value)} />
-                {isRunning ? <button type="button" onClick={stop}>Stop</button> : <button>Send</button>}
+                <input aria-label="Message" placeholder={asks ? 'Answer the question above first' : 'Message'} disabled={asks} autoComplete="off"
+                    value={text} onChange={(event) => setText(event.target.value)} />
+                {isRunning ? <button type="button" onClick={stop}>Stop</button> : <button disabled={asks}>Send</button>}
             </form>
         </div>
     );

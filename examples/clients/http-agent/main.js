@@ -25,8 +25,23 @@ void load();
 document.querySelector('#form').addEventListener('submit', async (event) => {
     event.preventDefault();
     const input = document.querySelector('#text');
+    if (!input.value || agent.isRunning) return;
     agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: input.value });
     input.value = '';
     show(agent.messages);
-    await agent.runAgent().catch((error) => alert(error.message));
+    const run = agent.runAgent();
+    showRunning(true);
+    await run.catch((error) => alert(error.message));
+    showRunning(false);
+});
+
+function showRunning(isRunning) {
+    document.querySelector('#send').hidden = isRunning;
+    document.querySelector('#stop').hidden = !isRunning;
+}
+
+// abortRun() only drops the connection, which looks like a reload. The gateway ends the run at once if it is told to.
+document.querySelector('#stop').addEventListener('click', () => {
+    agent.abortRun();
+    void fetch(`${url}/cancel`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ threadId }) });
 });

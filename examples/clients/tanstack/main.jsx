@@ -60,9 +60,10 @@ function Chat({ threadId, onNew }) {
         useChat({ connection, threadId, tools, persistence: true });
     const [text, setText] = useState('');
     const isRunning = isLoading || sessionGenerating;
+    const asks = interrupts.some(({ canResolve }) => canResolve); // TanStack AI sends no message until they are answered.
     const send = (event) => {
         event.preventDefault();
-        if (!text || isRunning) return;
+        if (!text || isRunning || asks) return;
         void sendMessage(text);
         setText('');
     };
@@ -84,8 +85,9 @@ function Chat({ threadId, onNew }) {
                 {error && <p className="error" role="alert">{error.message}</p>}
             </main>
             <form onSubmit={send}>
-                <input aria-label="Message" placeholder="Message" autoComplete="off" value={text} onChange={(event) => setText(event.target.value)} />
-                {isRunning ? <button type="button" onClick={end}>Stop</button> : <button>Send</button>}
+                <input aria-label="Message" placeholder={asks ? 'Answer the question above first' : 'Message'} disabled={asks} autoComplete="off"
+                    value={text} onChange={(event) => setText(event.target.value)} />
+                {isRunning ? <button type="button" onClick={end}>Stop</button> : <button disabled={asks}>Send</button>}
             </form>
         </div>
     );

@@ -33,7 +33,7 @@ export const notBuilt = (...variables) => {
 export const apps = {
     'http-agent': {
         variable: 'AGUI_HTTP_AGENT_APP', base: '/agui', input: '#text', send: 'role=button[name="Send"]',
-        idle: 'role=button[name="Send"]', message: '#messages p', tolerated: 'CSP: script-src eval',
+        stop: 'role=button[name="Stop"]', idle: 'role=button[name="Send"]', message: '#messages p', tolerated: 'CSP: script-src eval',
     },
     copilotkit: { ...chatPages.find(({ name }) => name.startsWith('CopilotKit')), variable: 'AGUI_COPILOTKIT_APP', base: '/copilotkit' },
     ...Object.fromEntries([
@@ -41,7 +41,7 @@ export const apps = {
         ['tanstack', { variable: 'AGUI_TANSTACK_APP', base: '/agui' }],
         ['ai-sdk', { variable: 'AGUI_AI_SDK_APP', base: '', tolerated: 'CSP: script-src eval' }],
     ].map(([name, own]) => [name, {
-        ...own, input: '[placeholder="Message"]', send: 'role=button[name="Send"]', stop: 'role=button[name="Stop"]',
+        ...own, input: '[aria-label="Message"]', send: 'role=button[name="Send"]', stop: 'role=button[name="Stop"]',
         idle: 'role=button[name="Send"]', message: '.message',
     }])),
 };
@@ -105,6 +105,12 @@ export class AppPage {
 
     stop() {
         return this.page.click(this.ui.stop);
+    }
+
+    /// Waits until the app takes no message because an approval is open, and says so.
+    async isLocked() {
+        await this.page.locator(`${this.ui.input}[placeholder^="Answer"]:disabled`).waitFor();
+        assert.equal(await this.button('Send').isDisabled(), true);
     }
 
     button(name) {
