@@ -221,15 +221,24 @@ copilotkit_runtime() {
 # bundled_app VARIABLE FOLDER FILE PACKAGES OPTION...: bundles the app of examples/clients with packages that another part
 # has installed; the variable says where it is.
 bundled_app() {
-    local variable=$1 source=$project/examples/clients/$2 page=$work/app-$2 file=$3 packages=$4
+    local variable=$1 source=$project/examples/clients/$2 page=$work/$1 file=$3 packages=$4
     shift 4
     rm -rf "$page"
     step "the app ${source##*/}" env -C "$source" NODE_PATH="$packages" node "$e2e/browser/node_modules/esbuild/bin/esbuild" \
         "$file" --bundle --format=esm --splitting --minify --jsx=automatic --loader:.woff2=file --loader:.woff=file \
         --loader:.ttf=file '--define:process.env.NODE_ENV="production"' --log-level=warning --outdir="$page" "$@" || return 1
     touch "$page/main.css"
+    [ ! -e "$source/style.css" ] || cp "$source/style.css" "$page/"
     sed 's#main\.jsx#main.js#; s#</title>#</title><link rel="stylesheet" href="main.css">#' "$source/index.html" >"$page/index.html" &&
         export "$variable=$page"
+}
+
+# The app of the AI SDK on version 6, in place of the packages that it has itself.
+ai_sdk_6_app() {
+    local packages=$e2e/browser_ai_sdk_6/node_modules package aliases=()
+    for package in ai @ai-sdk/react react react-dom; do aliases+=("--alias:$package=$packages/$package"); done
+    node_packages "Node packages of the AI SDK 6" "$e2e/browser_ai_sdk_6" &&
+        bundled_app AGUI_AI_SDK_6_APP ai-sdk main.jsx "$packages" "${aliases[@]}"
 }
 
 # is_at_least WANTED VERSION
@@ -466,6 +475,7 @@ other_clients_part() {
         bundled_app AGUI_COPILOTKIT_APP copilotkit main.jsx "$e2e/browser/node_modules" &&
         client_app AGUI_TANSTACK_APP tanstack &&
         client_app AGUI_AI_SDK_APP ai-sdk &&
+        ai_sdk_6_app &&
         copilotkit_runtime &&
         browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
         node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs ai_sdk_app.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs

@@ -1,5 +1,5 @@
 // The app of examples/clients/ai-sdk in headless Chromium: the AI SDK's useChat with nothing but the gateway's address.
-// AGUI_AI_SDK_APP is the folder of the built app.
+// AGUI_AI_SDK_APP is the folder of the built app, AGUI_AI_SDK_6_APP that of the same app on the AI SDK 6.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -22,7 +22,7 @@ async function startPainter() {
     };
 }
 
-describe('the app of examples/clients/ai-sdk', { skip: notBuilt(apps['ai-sdk'].variable) }, () => {
+for (const [version, variable] of [[7, apps['ai-sdk'].variable], [6, 'AGUI_AI_SDK_6_APP']]) describe(`the app of examples/clients/ai-sdk on the AI SDK ${version}`, { skip: notBuilt(variable) }, () => {
     const config = { tools: { webhook: [] } };
     let painter;
 
@@ -30,7 +30,7 @@ describe('the app of examples/clients/ai-sdk', { skip: notBuilt(apps['ai-sdk'].v
         painter = await startPainter();
         config.tools.webhook.push(painter.tool);
     });
-    const stage = setApp('ai-sdk', { config });
+    const stage = setApp('ai-sdk', { config, variable, label: `ai-sdk-${version}` });
     before(() => stage.gateway.args.push('--listen', new URL(stage.gateway.base).host)); // A restart keeps the address.
     after(() => painter.stop());
 

@@ -136,8 +136,8 @@ export class AppPage {
 
 /// Starts the app `name` and what it needs for the tests of the surrounding suite. Before each test a page is opened and,
 /// unless `blank`, loaded. `config` is the gateway's, `inFront` starts a server between page and gateway: {url, stop()}.
-/// Pictures are called by `label`.
-export function setApp(name, { config = {}, inFront, blank = false, label = name } = {}) {
+/// Pictures are called by `label`; `variable` has the folder of another build of the app.
+export function setApp(name, { config = {}, inFront, blank = false, label = name, variable = apps[name].variable } = {}) {
     const stage = { label, ui: apps[name] };
     stage.address = () => {
         const url = stage.front?.url ?? stage.gateway.base + stage.ui.base;
@@ -145,7 +145,7 @@ export function setApp(name, { config = {}, inFront, blank = false, label = name
     };
 
     before(async () => {
-        stage.files = await Files.start(process.env[stage.ui.variable], { 'Content-Security-Policy': policy });
+        stage.files = await Files.start(process.env[variable], { 'Content-Security-Policy': policy });
         stage.model = await ModelServer.start();
         stage.weather = await WeatherService.start();
         stage.gateway = await Gateway.start({
