@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/auth/caller.hpp"
 #include "gateway/base/event_source.hpp"
 #include "gateway/http/file_body.hpp"
 #include "session/base/memory_budget.hpp"
@@ -52,7 +53,9 @@ struct http_request {
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
-    std::string principal; ///< Set by authentication.
+    std::string principal; ///< The sender's.
+    /// Set by authentication. Null on a route that is open to everybody.
+    std::shared_ptr<const caller> sender;
     /// Set if another gateway passed it on; null for a client's own request.
     passed_request* passed = nullptr;
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.

@@ -101,6 +101,18 @@ client_answer answer_of(handler_reply reply, passed_request passed) {
     return out;
 }
 
+// An older gateway accepts only tokens that open everything, and passes no sender.
+result<std::shared_ptr<const caller>> sender_of(const client_request& what) {
+    if (what.sender.empty()) {
+        return everybody();
+    }
+    auto read = read_caller(what.sender);
+    if (read && (*read)->principal != what.principal) {
+        return failure{errc::invalid_input, "must be the principal of its sender", "principal"};
+    }
+    return read;
+}
+
 // Handles a client's request as if it had arrived here.
 asio::awaitable<handler_reply>
 pass(std::shared_ptr<const peer_services> here, http_request& request) {
@@ -115,6 +127,10 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     if (target == nullptr || !target->passable) {
         co_return to_reply(http_errc::not_found, "Requests to this route cannot be passed on.");
     }
+    auto sender = sender_of(*what);
+    if (!sender) {
+        co_return to_reply(sender.error());
+    }
     passed_request passed{std::move(what->thread_id), std::move(what->run_id)};
     http_request inner;
     inner.method = std::move(what->method);
@@ -125,6 +141,7 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     inner.body = std::move(what->body);
     inner.memory = std::move(request.memory);
     inner.principal = std::move(what->principal);
+    inner.sender = std::move(*sender);
     inner.received = what->received;
     inner.passed = &passed;
     auto reply = co_await target->handler(inner);

@@ -88,6 +88,9 @@ client_request request_for_other(
     what.headers = request.headers;
     what.body = std::move(body);
     what.principal = key.principal;
+    if (request.sender) {
+        what.sender = write_caller(*request.sender);
+    }
     what.thread_id = key.thread_id;
     what.run_id = std::move(run_id);
     what.received = request.received;

@@ -66,6 +66,8 @@ struct client_request {
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
     std::string principal;
+    /// The sender (write_caller). Empty if an older gateway has passed it on, which knows none.
+    std::string sender;
     std::string thread_id; ///< Set even if the request names none: the first gateway makes one.
     std::string run_id;    ///< The same.
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.

@@ -66,6 +66,7 @@ TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     what.headers = {{"idempotency-key", "k\xff"}, {"x", ""}};
     what.body = "{\"threadId\":\n\"t\"}";
     what.principal = "us\xff";
+    what.sender = R"({"user":"us"})";
     what.thread_id = "t";
     what.run_id = "r\n";
     what.received = now - std::chrono::milliseconds(1234);
@@ -79,6 +80,7 @@ TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     EXPECT_EQ(read->headers, what.headers);
     EXPECT_EQ(read->body, what.body);
     EXPECT_EQ(read->principal, what.principal);
+    EXPECT_EQ(read->sender, what.sender);
     EXPECT_EQ(read->thread_id, what.thread_id);
     EXPECT_EQ(read->run_id, what.run_id);
     EXPECT_EQ(read->received, what.received + std::chrono::hours(1));

@@ -1,5 +1,6 @@
 // The answers to other gateways, over real sockets.
 
+#include "gateway/auth/caller.hpp"
 #include "gateway/peers/entry_frames.hpp"
 #include "gateway/peers/peer_request.hpp"
 #include "tests/gateway/two_gateways_fixture.hpp"
@@ -105,6 +106,24 @@ TEST_F(PeerRoutes, HandleAPassedRequestAsIfItHadArrivedHere) {
     EXPECT_EQ(refused->status, 400);
     EXPECT_THAT(refused->body, HasSubstr("invalid_json"));
     EXPECT_EQ(refused->run_id, "");
+}
+
+TEST_F(PeerRoutes, KnowTheSenderOfAPassedRequest) {
+    start();
+    gateway::caller who{.principal = "acme/ada", .tenant = "acme", .user = "ada"};
+    who.scopes.add("run");
+    client_request what = request_for("/agui", body_of("r"));
+    what.principal = who.principal;
+    what.sender = gateway::write_caller(who);
+
+    EXPECT_EQ(pass(what, headers())->run_id, "r");
+    EXPECT_TRUE(outcome_of(third->summary({"acme/ada", "t"})).value());
+    EXPECT_FALSE(outcome_of(third->summary({"", "t"})).value());
+
+    what.principal = "acme/eve";
+    EXPECT_EQ(send_passed(what, headers()).status, 400);
+    what.sender = "{";
+    EXPECT_EQ(send_passed(what, headers()).status, 400);
 }
 
 // Several gateways must not pass a request around among themselves.
