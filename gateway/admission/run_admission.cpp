@@ -5,6 +5,7 @@
 #include "gateway/admission/request_warnings.hpp"
 #include "gateway/admission/run_setup.hpp"
 #include "gateway/replay/run_replay.hpp"
+#include "gateway/run/ended_record.hpp"
 #include "gateway/run/live_run.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"

@@ -1,6 +1,5 @@
 #include "gateway/queue/queue_entry.hpp"
 
-#include "gateway/admission/queue_taking.hpp"
 #include "gateway/admission/run_beginning.hpp"
 #include "gateway/queue/queued_run.hpp"
 #include "session/base/failpoint.hpp"

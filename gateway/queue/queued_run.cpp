@@ -6,6 +6,7 @@
 #include "gateway/replay/answered_run.hpp"
 #include "gateway/replay/followed_run.hpp"
 #include "gateway/replay/run_locator.hpp"
+#include "gateway/run/ended_record.hpp"
 #include "gateway/run/polling.hpp"
 #include "gateway/run/taken_messages.hpp"
 #include "session/base/failpoint.hpp"

@@ -1,5 +1,6 @@
 #include "gateway/run/live_run.hpp"
 
+#include "gateway/run/ended_record.hpp"
 #include "gateway/run/polling.hpp"
 #include "gateway/run/taken_messages.hpp"
 #include "gateway/run/unstored_end.hpp"
@@ -10,7 +11,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -55,40 +55,6 @@ std::string_view moment_of(const runner::runner_event& event) noexcept {
         return "run.turn_ended";
     }
     return std::holds_alternative<runner::call_result>(event) ? "run.result" : "run.other";
-}
-
-session::run_status status_of(stop_reason reason) noexcept {
-    switch (runner::class_of(reason)) {
-    case stop_class::success:
-        return session::run_status::finished;
-    case stop_class::stopped:
-        return session::run_status::cancelled;
-    case stop_class::failed:
-        return session::run_status::failed;
-    }
-    return session::run_status::failed;
-}
-
-std::string_view reason_of_success(stop_reason reason) noexcept {
-    switch (reason) {
-    case stop_reason::external_tool:
-        return handed_off;
-    case stop_reason::partial_answers:
-        return answered_in_part;
-    case stop_reason::approval_needed:
-        return interrupted;
-    default:
-        return completed;
-    }
-}
-
-session::session_event end_event(const session::run_record& ended) {
-    session::session_event event;
-    event.type = ended.status == session::run_status::failed ? "run.failed" : "run.finished";
-    event.run_id = ended.run_id;
-    event.timestamp = ended.ended_at;
-    event.data["reason"] = ended.end_reason;
-    return event;
 }
 
 } // namespace
@@ -383,7 +349,8 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     detached_timer_.cancel();
     translator_.set_time(time_.now());
     translator_.finish(end);
-    const session::run_record ended = ended_record(end);
+    const session::run_record ended =
+        ended_record(record_, end, time_.now(), log_->last_sequence());
     change.run = ended;
     change.events.push_back(end_event(ended));
     was_stopped_ = runner::class_of(end.reason) == stop_class::stopped;
@@ -406,7 +373,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
         co_return;
     }
     stored_ = true;
-    log_end(ended.end_reason, end.usage);
+    log_end(logger_, key().thread_id, ended, end.usage);
     notify_end();
     if (observed_) {
         observed_->report_end();
@@ -415,45 +382,6 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     log_->publish_end();
     pass_failpoint("run.end_published");
     set_over();
-}
-
-// Operators see by the cached tokens whether requests begin alike (P13).
-void live_run::log_end(std::string_view reason, const std::vector<runner::token_usage>& usage)
-    const {
-    std::optional<std::int64_t> input;
-    std::optional<std::int64_t> cached;
-    for (const runner::token_usage& each : usage) {
-        if (each.input_tokens) {
-            input = input.value_or(0) + *each.input_tokens;
-        }
-        if (each.cached_input_tokens) {
-            cached = cached.value_or(0) + *each.cached_input_tokens;
-        }
-    }
-    const auto text = [](const std::optional<std::int64_t>& count) {
-        return count ? std::to_string(*count) : std::string("unknown");
-    };
-    logger_.log(
-        log_level::info, "run ended",
-        {{"thread", key().thread_id},
-         {"run", record_.run_id},
-         {"reason", reason},
-         {"agent", record_.agent_id},
-         {"input_tokens", text(input)},
-         {"cached_tokens", text(cached)}}
-    );
-}
-
-session::run_record live_run::ended_record(const runner::run_end& end) const {
-    session::run_record ended = record_;
-    ended.status = status_of(end.reason);
-    ended.end_reason = runner::error_code(end.reason);
-    if (ended.end_reason.empty()) {
-        ended.end_reason = reason_of_success(end.reason);
-    }
-    ended.ended_at = time_.now();
-    ended.last_sequence = log_->last_sequence();
-    return ended;
 }
 
 void live_run::end_without_store() {

@@ -27,14 +27,6 @@
 
 namespace agui::gateway {
 
-// Values of run_record::end_reason for successful runs: without more to do, and those that leave
-// calls to the caller.
-inline constexpr std::string_view completed = "completed";
-inline constexpr std::string_view handed_off = "external_tool";
-inline constexpr std::string_view answered_in_part = "partial_answers";
-/// The same for a run that waits for a person's approval.
-inline constexpr std::string_view interrupted = "interrupt";
-
 /// One run from its start to its end: translates the runner's events into its log, commits its
 /// changes, and ends it early if asked to. Used on one executor; functions marked "any thread" may
 /// be called from any thread. Owned by shared_ptr: by the run registry while it is active, and by
@@ -177,8 +169,6 @@ private:
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
     [[nodiscard]] bool is_awaited() const;
-    void log_end(std::string_view reason, const std::vector<runner::token_usage>& usage) const;
-    [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
     void ensure_ended() noexcept;
     void end_without_store();
     [[nodiscard]] std::vector<std::string> end_seen_by_readers();

@@ -1,5 +1,6 @@
 #include "gateway/run/thread_titles.hpp"
 
+#include "gateway/run/ended_record.hpp"
 #include "gateway/run/title_request.hpp"
 #include "session/base/failpoint.hpp"
 
