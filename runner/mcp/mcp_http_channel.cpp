@@ -4,9 +4,9 @@
 #include "runner/http/http_transport.hpp"
 #include "runner/http/http_url.hpp"
 #include "runner/http/sse_parser.hpp"
+#include "runner/mcp/mcp_http_answer.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 #include "session/base/as_result.hpp"
-#include "session/base/ascii.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -41,76 +41,7 @@ constexpr std::size_t copies_of_event = 2;
 
 constexpr std::string_view stream_type = "text/event-stream";
 
-bool has_type(const transport_response& response, std::string_view type) {
-    std::string_view value = response.header("content-type");
-    value = value.substr(0, value.find(';'));
-    while (value.ends_with(' ') || value.ends_with('\t')) {
-        value.remove_suffix(1);
-    }
-    return equal_ignoring_case(value, type);
-}
-
 bool is_success(int status) noexcept { return status >= 200 && status < 300; }
-
-mcp_failure failure_of(const transport_failure& failed) {
-    mcp_failure why;
-    why.detail = failed.detail;
-    switch (failed.what) {
-    case transport_failure::kind::connect:
-    case transport_failure::kind::tls:
-        why.what = mcp_failure::kind::unavailable;
-        why.not_taken = true;
-        break;
-    case transport_failure::kind::timeout:
-        why.what = mcp_failure::kind::timeout;
-        break;
-    case transport_failure::kind::lost:
-        why.what = mcp_failure::kind::lost;
-        break;
-    case transport_failure::kind::protocol:
-        why.what = mcp_failure::kind::protocol;
-        break;
-    case transport_failure::kind::redirect:
-        why.what = mcp_failure::kind::refused;
-        why.not_taken = true;
-        break;
-    case transport_failure::kind::memory:
-        why.what = mcp_failure::kind::memory;
-        break;
-    case transport_failure::kind::cancelled:
-        why.what = mcp_failure::kind::cancelled;
-        break;
-    }
-    return why;
-}
-
-enum class body_kind { undecided, document, stream, other };
-
-/// The kind of a body that begins with `begun`.
-body_kind kind_of(std::string_view begun) noexcept {
-    // White space, and the bytes of a byte order mark.
-    begun.remove_prefix(std::min(begun.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), begun.size()));
-    if (begun.empty()) {
-        return body_kind::undecided;
-    }
-    if (begun.front() == '{' || begun.front() == '[') {
-        return body_kind::document;
-    }
-    bool may_be_stream = false;
-    for (const std::string_view field : {":", "data:", "event:", "id:", "retry:"}) {
-        if (begun.starts_with(field)) {
-            return body_kind::stream;
-        }
-        may_be_stream = may_be_stream || field.starts_with(begun);
-    }
-    return may_be_stream ? body_kind::undecided : body_kind::other;
-}
-
-/// True for a session id that a header can carry (MCP: visible ASCII).
-bool is_session_id(std::string_view text) noexcept {
-    return text.size() <= mcp_session_id_bytes_max &&
-           std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
-}
 
 } // namespace
 
@@ -285,7 +216,7 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
         make_request(http_method::post, "application/json, text/event-stream", std::move(text));
     auto answered = co_await endpoint_->client->send(request);
     if (!answered) {
-        co_return failure_of(answered.error());
+        co_return mcp_failure_of(answered.error());
     }
     const response got = std::move(*answered);
     if (!is_success(got->status())) {
@@ -293,7 +224,7 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
     }
     if (version_.empty()) { // The answer to the initialize request.
         const std::string_view session = got->header("mcp-session-id");
-        if (!is_session_id(session)) {
+        if (!is_mcp_session_id(session)) {
             co_return mcp_protocol_failure("its session id is too long or not visible ASCII");
         }
         session_ = session;
@@ -306,23 +237,23 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
 /// the body decides.
 asio::awaitable<mcp_failure> mcp_http_channel::read_answer(transport_response& from) {
     std::string begun;
-    body_kind kind = body_kind::undecided;
-    while (kind == body_kind::undecided && begun.size() < mcp_body_start_max) {
+    mcp_body_kind kind = mcp_body_kind::undecided;
+    while (kind == mcp_body_kind::undecided && begun.size() < mcp_body_start_max) {
         const transport_result<std::string_view> bytes = co_await from.read();
         if (!bytes) {
-            co_return failure_of(bytes.error());
+            co_return mcp_failure_of(bytes.error());
         }
         if (bytes->empty()) {
             break;
         }
         begun.append(*bytes);
-        kind = kind_of(begun);
+        kind = mcp_body_kind_of(begun);
     }
-    if (kind == body_kind::document) {
+    if (kind == mcp_body_kind::document) {
         mcp_failure end = co_await read_document(from, std::move(begun));
         co_return end;
     }
-    if (kind == body_kind::stream || has_type(from, stream_type)) {
+    if (kind == mcp_body_kind::stream || has_type(from, stream_type)) {
         mcp_failure end = co_await read_stream(from, begun);
         co_return end;
     }
@@ -337,7 +268,7 @@ mcp_http_channel::read_stream(transport_response& from, std::string_view begun) 
     bool ended = false;
     for (;;) {
         if (!from.keep(copies_of_event * parser.kept() + out.bytes)) {
-            co_return failure_of(no_memory());
+            co_return mcp_failure_of(no_memory());
         }
         for (std::string& text : out.texts) {
             if (receiver_ != nullptr) {
@@ -352,7 +283,7 @@ mcp_http_channel::read_stream(transport_response& from, std::string_view begun) 
         }
         const transport_result<std::string_view> bytes = co_await from.read();
         if (!bytes) {
-            co_return failure_of(bytes.error());
+            co_return mcp_failure_of(bytes.error());
         }
         ended = bytes->empty();
         if (ended) {
@@ -371,7 +302,7 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
     for (;;) {
         const transport_result<std::string_view> bytes = co_await from.read();
         if (!bytes) {
-            co_return failure_of(bytes.error());
+            co_return mcp_failure_of(bytes.error());
         }
         if (bytes->empty()) {
             break;
@@ -381,7 +312,7 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
         }
         text.append(*bytes);
         if (!from.keep(text.capacity())) {
-            co_return failure_of(no_memory());
+            co_return mcp_failure_of(no_memory());
         }
     }
     if (receiver_ != nullptr) {
@@ -415,7 +346,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_http_channel::post_unasked(std::
         co_return mcp_failure{.what = mcp_failure::kind::timeout, .detail = "no answer in time"};
     }
     if (!*answered) {
-        co_return failure_of(answered->error());
+        co_return mcp_failure_of(answered->error());
     }
     const int status = (**answered)->status();
     co_return is_success(status) ? std::nullopt : std::optional(refusal(status));
@@ -471,7 +402,7 @@ mcp_http_channel::hear_once(bool& heard, bool& offered) {
     const transport_request request = make_request(http_method::get, stream_type);
     auto answered = co_await endpoint_->client->send(request);
     if (!answered) {
-        mcp_failure why = failure_of(answered.error());
+        mcp_failure why = mcp_failure_of(answered.error());
         const bool gone = why.what == mcp_failure::kind::unavailable;
         co_return gone ? std::optional(std::move(why)) : std::nullopt;
     }
