@@ -1,21 +1,20 @@
 #include "session/store/store.hpp"
 
+#include "session/base/failpoint.hpp"
 #include "session/base/id.hpp"
+#include "session/base/mutex.hpp"
 #include "session/conversation/change_check.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
+#include "session/store/memory_attachments.hpp"
+#include "session/store/memory_thread.hpp"
 #include "session/store/store_failures.hpp"
 #include "session/store/thread_views.hpp"
-
-#include "session/base/failpoint.hpp"
-#include "session/base/mutex.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <iterator>
 #include <map>
-#include <stdexcept>
 #include <utility>
 
 namespace agui::session {
@@ -23,89 +22,6 @@ namespace agui::session {
 namespace asio = boost::asio;
 
 namespace {
-
-// A thread with its runs and its session events. Each entry has its own lock, so that copying a
-// long thread does not block calls on other threads.
-struct entry {
-    agui::mutex mutex;
-    bool removed AGUI_GUARDED_BY(mutex) = false;
-    std::int64_t number AGUI_GUARDED_BY(mutex) = 0;
-    thread_record thread AGUI_GUARDED_BY(mutex);
-    std::vector<run_record> runs AGUI_GUARDED_BY(mutex);
-    std::vector<session_event> events AGUI_GUARDED_BY(mutex);
-    std::vector<queued_request> queue AGUI_GUARDED_BY(mutex);
-    std::map<std::string, call_claim> claims AGUI_GUARDED_BY(mutex); ///< By the call's id.
-};
-
-// Adds the claims to pending calls.
-std::vector<pending_call>
-with_claims(std::vector<pending_call> calls, const std::map<std::string, call_claim>& claims) {
-    for (pending_call& each : calls) {
-        if (const auto claim = claims.find(each.call.id); claim != claims.end()) {
-            each.claimed_until = claim->second.until;
-        }
-    }
-    return calls;
-}
-
-// A run keeps its ids and its protocol, and its input digest unless another is given.
-run_record updated_run(const run_record& known, const run_record& given) {
-    run_record run = given;
-    run.run_id = known.run_id;
-    run.idempotency_key = known.idempotency_key;
-    run.protocol = known.protocol;
-    run.answered_by = known.answered_by;
-    if (run.input_digest.empty()) {
-        run.input_digest = known.input_digest;
-    }
-    return run;
-}
-
-template <class Record>
-bool same_run(const Record& known, std::string_view run_id, std::string_view key) {
-    return known.run_id == run_id || (!key.empty() && known.idempotency_key == key);
-}
-
-bool are_queued(const entry& target, const std::vector<std::int64_t>& numbers)
-    AGUI_REQUIRES(target.mutex) {
-    return std::ranges::all_of(numbers, [&](std::int64_t number) AGUI_REQUIRES(target.mutex) {
-        return std::ranges::find(target.queue, number, &queued_request::number) !=
-               target.queue.end();
-    });
-}
-
-bool has_any(const entry& target, const std::vector<run_record>& runs) AGUI_REQUIRES(target.mutex) {
-    return std::ranges::any_of(runs, [&](const run_record& given) AGUI_REQUIRES(target.mutex) {
-        return std::ranges::any_of(target.runs, [&](const run_record& known) {
-            return same_run(known, given.run_id, given.idempotency_key);
-        });
-    });
-}
-
-void erase_queued(entry& target, const std::vector<std::int64_t>& numbers)
-    AGUI_REQUIRES(target.mutex) {
-    std::erase_if(target.queue, [&](const queued_request& each) {
-        return std::ranges::find(numbers, each.number) != numbers.end();
-    });
-}
-
-void store_changes(entry& target, const changes& change) AGUI_REQUIRES(target.mutex) {
-    auto run = target.runs.end();
-    if (change.run) {
-        run = std::ranges::find(target.runs, change.run->number, &run_record::number);
-        if (run == target.runs.end()) {
-            throw std::logic_error("a run must begin on the thread before its record changes");
-        }
-    }
-    apply(target.thread, change);
-    for (const session_event& event : change.events) {
-        target.events.push_back(event);
-        target.events.back().sequence = target.events.size();
-    }
-    if (change.run) {
-        *run = updated_run(*run, *change.run);
-    }
-}
 
 class memory_store final : public store {
 public:
@@ -139,7 +55,7 @@ public:
 
     asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
     ) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return std::nullopt;
         }
@@ -159,7 +75,7 @@ public:
 
     asio::awaitable<result<call_claim>>
     claim_call(thread_key key, call_claim claim, unix_ms now) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return no_such_thread();
         }
@@ -177,7 +93,7 @@ public:
 
     asio::awaitable<result<bool>>
     replace_title(thread_key key, std::string from, std::string to) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return false;
         }
@@ -212,7 +128,7 @@ public:
     }
 
     asio::awaitable<result<std::vector<queued_request>>> queued(thread_key key) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return std::vector<queued_request>();
         }
@@ -221,7 +137,7 @@ public:
     }
 
     asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return false;
         }
@@ -233,30 +149,12 @@ public:
 
     asio::awaitable<result<void>>
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override {
-        const std::lock_guard lock(attachments_mutex_);
-        std::uint64_t bytes = what.bytes.size();
-        if (const auto kept = attachments_.find(key); kept != attachments_.end()) {
-            for (const auto& [sha256, each] : kept->second) {
-                bytes += sha256 == what.sha256 ? 0 : each.bytes.size();
-            }
-        }
-        if (bytes > bytes_max) {
-            co_return attachments_too_large(bytes_max);
-        }
-        std::string sha256 = what.sha256;
-        attachments_[key].insert_or_assign(std::move(sha256), std::move(what));
-        co_return result<void>();
+        co_return attachments_.keep(key, std::move(what), bytes_max);
     }
 
     asio::awaitable<result<std::optional<attachment>>>
     find_attachment(thread_key key, std::string sha256) override {
-        const std::lock_guard lock(attachments_mutex_);
-        const auto kept = attachments_.find(key);
-        if (kept == attachments_.end()) {
-            co_return std::nullopt;
-        }
-        const auto found = kept->second.find(sha256);
-        co_return found == kept->second.end() ? std::nullopt : std::optional(found->second);
+        co_return attachments_.find(key, sha256);
     }
 
     void append_log(
@@ -284,7 +182,7 @@ public:
 
     asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return std::nullopt;
         }
@@ -295,7 +193,7 @@ public:
 
     asio::awaitable<result<std::optional<run_record>>>
     find_run_by_key(thread_key key, std::string idempotency_key) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return std::nullopt;
         }
@@ -306,7 +204,7 @@ public:
     }
 
     asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return std::nullopt;
         }
@@ -325,7 +223,7 @@ public:
     asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) override {
         std::vector<session_event> page;
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             co_return page;
         }
@@ -338,11 +236,8 @@ public:
     }
 
     asio::awaitable<result<bool>> remove(thread_key key) override {
-        {
-            const std::lock_guard lock(attachments_mutex_);
-            attachments_.erase(key);
-        }
-        std::shared_ptr<entry> removed;
+        attachments_.erase(key);
+        std::shared_ptr<memory_thread> removed;
         {
             const std::lock_guard lock(mutex_);
             const auto found = threads_.find(key);
@@ -373,20 +268,14 @@ public:
     void keep_attempt(failed_attempt attempt) override { (void)attempt; }
 
     asio::awaitable<result<void>> drop_logs(log_limits limits) override {
-        const std::lock_guard lock(attachments_mutex_);
-        for (auto thread = attachments_.begin(); thread != attachments_.end();) {
-            std::erase_if(thread->second, [&](const auto& each) {
-                return each.second.kept_at < limits.attached_since;
-            });
-            thread = thread->second.empty() ? attachments_.erase(thread) : std::next(thread);
-        }
+        attachments_.drop_before(limits.attached_since);
         co_return result<void>();
     }
 
     void close() override {}
 
 private:
-    std::shared_ptr<entry> find(const thread_key& key) const {
+    std::shared_ptr<memory_thread> find(const thread_key& key) const {
         const std::lock_guard lock(mutex_);
         const auto found = threads_.find(key);
         return found == threads_.end() ? nullptr : found->second;
@@ -396,7 +285,7 @@ private:
     template <class Part>
     auto part_of(const thread_key& key, Part part) const
         -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
-        const std::shared_ptr<entry> found = find(key);
+        const std::shared_ptr<memory_thread> found = find(key);
         if (!found) {
             return std::nullopt;
         }
@@ -406,7 +295,7 @@ private:
 
     view look_up_now(const thread_key& key, const std::string& run_id) const {
         view found;
-        std::shared_ptr<entry> known;
+        std::shared_ptr<memory_thread> known;
         {
             const std::lock_guard lock(mutex_);
             const auto at = threads_.find(key);
@@ -437,13 +326,13 @@ private:
             return lease_is_lost();
         }
         const auto known = threads_.find(key);
-        std::shared_ptr<entry> target;
+        std::shared_ptr<memory_thread> target;
         if (known != threads_.end()) {
             target = known->second;
         } else {
-            target = std::make_shared<entry>();
+            target = std::make_shared<memory_thread>();
         }
-        const std::lock_guard entry_lock(target->mutex);
+        const std::lock_guard thread_lock(target->mutex);
         if (seen_version && *seen_version != target->thread.version) {
             return thread_has_changed();
         }
@@ -453,19 +342,14 @@ private:
             target->thread.agent_id = run.agent_id;
             target->thread.version = first_version(target->number);
         }
-        if (has_any(*target, {run}) || has_any(*target, change.answered)) {
+        if (target->has_any({run}) || target->has_any(change.answered)) {
             return run_id_taken();
         }
         check_answered(run, change);
-        if (!are_queued(*target, change.dequeued)) {
+        if (!target->are_queued(change.dequeued)) {
             return thread_has_changed();
         }
-        store_changes(*target, change);
-        erase_queued(*target, change.dequeued);
-        for (const run_record& answered : change.answered) {
-            target->runs.push_back(answered);
-            target->runs.back().number = ++run_count_;
-        }
+        target->store(change, run_count_);
         run.number = ++run_count_;
         const begun_run begun{run.number};
         leases_.set_begun(held, run.number, static_cast<node_index>(target->thread.nodes.size()));
@@ -479,7 +363,7 @@ private:
 
     result<std::int64_t>
     enqueue_now(const thread_key& key, queued_request request, queue_limits limits) {
-        const std::shared_ptr<entry> target = find(key);
+        const std::shared_ptr<memory_thread> target = find(key);
         if (!target) {
             return no_such_thread();
         }
@@ -487,11 +371,7 @@ private:
         if (target->removed) {
             return no_such_thread();
         }
-        const auto is_same = [&](const auto& known) {
-            return same_run(known, request.run_id, request.idempotency_key);
-        };
-        if (std::ranges::any_of(target->runs, is_same) ||
-            std::ranges::any_of(target->queue, is_same)) {
+        if (target->has_any_request(request.run_id, request.idempotency_key)) {
             return run_id_taken();
         }
         std::uint64_t bytes = bytes_of(request);
@@ -511,7 +391,7 @@ private:
         if (by.held && !by.held->is_held()) {
             return lease_is_lost();
         }
-        const std::shared_ptr<entry> target = find(key);
+        const std::shared_ptr<memory_thread> target = find(key);
         if (!target) {
             return no_such_thread();
         }
@@ -519,32 +399,25 @@ private:
         if (target->removed) {
             return no_such_thread();
         }
-        if (has_any(*target, change.answered)) {
+        if (target->has_any(change.answered)) {
             return run_id_taken();
         }
         check_answered(change);
-        if (!are_queued(*target, change.dequeued)) {
+        if (!target->are_queued(change.dequeued)) {
             return thread_has_changed();
         }
-        store_changes(*target, change);
-        erase_queued(*target, change.dequeued);
-        for (const run_record& answered : change.answered) {
-            target->runs.push_back(answered);
-            target->runs.back().number = ++run_count_;
-        }
+        target->store(change, run_count_);
         return {};
     }
 
     result<thread_page> list_now(const thread_query& query);
 
     mutable mutex mutex_;
-    std::map<thread_key, std::shared_ptr<entry>> threads_ AGUI_GUARDED_BY(mutex_);
+    std::map<thread_key, std::shared_ptr<memory_thread>> threads_ AGUI_GUARDED_BY(mutex_);
     std::int64_t thread_count_ AGUI_GUARDED_BY(mutex_) = 0;
     std::atomic<std::int64_t> run_count_{0};
     std::atomic<std::int64_t> queued_count_{0};
-    mutex attachments_mutex_;
-    std::map<thread_key, std::map<std::string, attachment>>
-        attachments_ AGUI_GUARDED_BY(attachments_mutex_); ///< Attachments by digest.
+    memory_attachments attachments_;
     const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
 };
@@ -554,7 +427,7 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
     if (!after) {
         return after.error();
     }
-    std::vector<std::shared_ptr<entry>> candidates;
+    std::vector<std::shared_ptr<memory_thread>> candidates;
     {
         const std::lock_guard lock(mutex_);
         for (auto it = threads_.lower_bound({query.principal, {}});
@@ -563,8 +436,8 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
         }
     }
     std::vector<listed_thread> found;
-    for (const std::shared_ptr<entry>& candidate : candidates) {
-        entry& known = *candidate;
+    for (const std::shared_ptr<memory_thread>& candidate : candidates) {
+        memory_thread& known = *candidate;
         const std::lock_guard lock(known.mutex);
         const list_cursor place{known.thread.updated_at, known.number};
         const bool wanted = !known.removed && known.thread.archived == query.archived &&
