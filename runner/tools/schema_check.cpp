@@ -1,6 +1,6 @@
 #include "runner/tools/schema_check.hpp"
 
-#include "runner/base/utf8.hpp"
+#include "runner/tools/schema_words.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -22,40 +22,12 @@ namespace {
 /// Subschemas that are checked within each other. parse_arguments() reads 256 levels. A level of
 /// the arguments usually takes one or two subschemas, and each takes up to 1 KB of stack.
 constexpr std::size_t max_nesting = 1000;
-constexpr std::size_t max_path_bytes = 150;
-constexpr std::size_t max_name_bytes = 50;
 /// Alternatives of a failed anyOf whose first violation is reported.
 constexpr std::size_t max_alternatives_told = 3;
 /// A subschema checks each kind of rule: up to 50 ns.
 constexpr std::size_t units_per_subschema = 2;
 /// A text needs the whole path and a few allocated strings: up to 2 microseconds.
 constexpr std::size_t units_per_text = 100;
-
-/// Path to a value, innermost step first.
-struct location {
-    const location* outer = nullptr;
-    std::string_view member;
-    std::size_t item = 0;
-    bool is_item = false;
-};
-
-std::string path_of(const location& inner) {
-    std::vector<const location*> steps;
-    for (const location* at = &inner; at->outer != nullptr; at = at->outer) {
-        steps.push_back(at);
-    }
-    std::string path;
-    for (; !steps.empty() && path.size() < max_path_bytes; steps.pop_back()) {
-        const location& step = *steps.back();
-        path += '/';
-        path += step.is_item ? std::to_string(step.item) : utf8_head(step.member, max_path_bytes);
-    }
-    return path.empty() ? "/" : std::string(utf8_head(path, max_path_bytes));
-}
-
-std::string quoted(std::string_view name) {
-    return "'" + std::string(utf8_head(name, max_name_bytes)) + "'";
-}
 
 std::uint8_t types_of(const json::value& value) {
     switch (value.kind()) {
@@ -72,27 +44,6 @@ std::uint8_t types_of(const json::value& value) {
     default:
         return is_whole_number(value) ? type_integer | type_number : type_number;
     }
-}
-
-std::string type_rule(std::uint8_t types) {
-    constexpr std::array<std::pair<std::string_view, std::uint8_t>, 7> names{{
-        {"null", type_null},
-        {"boolean", type_boolean},
-        {"string", type_string},
-        {"number", type_number},
-        {"integer", type_integer},
-        {"array", type_array},
-        {"object", type_object},
-    }};
-    std::string listed;
-    for (const auto& [name, type] : names) {
-        const bool is_included = type == type_integer && (types & type_number) != 0;
-        if ((types & type) != 0 && !is_included) {
-            listed += listed.empty() ? "" : " or ";
-            listed += name;
-        }
-    }
-    return "the type must be " + listed;
 }
 
 // Exact for int64 and uint64, too, if long double has 64 bits of mantissa or more.
@@ -117,7 +68,7 @@ public:
 
     /// If `found` is null, the first violation ends the check; otherwise a full list does.
     bool
-    fits(rule_index rule, const json::value& value, const location& at, violation_list* found) {
+    fits(rule_index rule, const json::value& value, const value_path& at, violation_list* found) {
         const nesting level(*this);
         budget_.take(units_per_subschema);
         const value_rules& rules = rules_of(rule);
@@ -139,7 +90,7 @@ public:
 
 private:
     using kind_of_rule =
-        bool (schema_checker::*)(const value_rules&, const json::value&, const location&, violation_list*);
+        bool (schema_checker::*)(const value_rules&, const json::value&, const value_path&, violation_list*);
     static const std::array<kind_of_rule, 6> kinds_of_rules;
 
     class nesting {
@@ -174,16 +125,16 @@ private:
     // Always returns false. The rule is put into words, at most 200 bytes, only if `found` has
     // room.
     template <class Words>
-    bool violated(const location& at, violation_list* found, const Words& words) {
+    bool violated(const value_path& at, violation_list* found, const Words& words) {
         if (found != nullptr && !found->is_full()) {
             budget_.take(units_per_text);
-            found->add("At " + path_of(at) + ": " + words() + ".");
+            found->add("At " + path_text(at) + ": " + words() + ".");
         }
         return false;
     }
 
     bool satisfies_size(
-        const size_limits& limits, std::size_t size, std::string_view parts, const location& at,
+        const size_limits& limits, std::size_t size, std::string_view parts, const value_path& at,
         violation_list* found
     ) {
         const auto words = [parts](std::string_view bound, std::size_t limit) {
@@ -207,7 +158,7 @@ private:
     }
 
     bool satisfies_constants(
-        const value_rules& rules, const json::value& value, const location& at,
+        const value_rules& rules, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         if (rules.constant != nullptr && !is_one_of(*rules.constant, value)) {
@@ -218,7 +169,7 @@ private:
     }
 
     bool satisfies_numbers(
-        const value_rules& rules, const json::value& value, const location& at,
+        const value_rules& rules, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         if (rules.numbers == nullptr || !value.is_number()) {
@@ -243,7 +194,7 @@ private:
     }
 
     bool satisfies_characters(
-        const value_rules& rules, const json::value& value, const location& at,
+        const value_rules& rules, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         const json::string* const text = value.if_string();
@@ -257,7 +208,7 @@ private:
     }
 
     bool satisfies_items(
-        const value_rules& rules, const json::value& value, const location& at,
+        const value_rules& rules, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         const json::array* const list = value.if_array();
@@ -274,7 +225,7 @@ private:
             if (rule == no_rule) {
                 break;
             }
-            const location item{.outer = &at, .member = {}, .item = i, .is_item = true};
+            const value_path item{.outer = &at, .member = {}, .item = i, .is_item = true};
             fit = fits(rule, (*list)[i], item, found) && fit;
             if (ends(fit, found)) {
                 return false;
@@ -290,7 +241,7 @@ private:
     }
 
     bool satisfies_members(
-        const value_rules& rules, const json::value& value, const location& at,
+        const value_rules& rules, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         const json::object* const object = value.if_object();
@@ -323,7 +274,7 @@ private:
     }
 
     bool satisfies_member(
-        rule_index rule, std::string_view name, const json::value& value, const location& at,
+        rule_index rule, std::string_view name, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         if (rule == no_rule) {
@@ -331,10 +282,10 @@ private:
         }
         if (rules_of(rule).refuses_all) { // The object has to change, not the member.
             return violated(at, found, [name] {
-                return "the member " + quoted(name) + " is not allowed";
+                return "the member " + quoted_member(name) + " is not allowed";
             });
         }
-        const location member{.outer = &at, .member = name, .item = 0, .is_item = false};
+        const value_path member{.outer = &at, .member = name, .item = 0, .is_item = false};
         return fits(rule, value, member, found);
     }
 
@@ -364,7 +315,7 @@ private:
 
     // Looks for missing names only if there are any, and until the list is full.
     bool has_required(
-        const object_rules& wanted, const member_count& count, const location& at,
+        const object_rules& wanted, const member_count& count, const value_path& at,
         violation_list* found
     ) {
         if (count.required == wanted.required) {
@@ -374,7 +325,7 @@ private:
             budget_.take();
             if (wanted.members[i].is_required && !count.is_present[i]) {
                 violated(at, found, [&] {
-                    return "the member " + quoted(wanted.members[i].name) + " is missing";
+                    return "the member " + quoted_member(wanted.members[i].name) + " is missing";
                 });
             }
             if (found->is_full()) {
@@ -386,7 +337,7 @@ private:
 
     bool satisfies_dependencies(
         const object_rules& wanted, const member_count& count, const json::value& object,
-        const location& at, violation_list* found
+        const value_path& at, violation_list* found
     ) {
         bool fit = true;
         for (const member_dependency& each : wanted.dependencies) {
@@ -396,11 +347,12 @@ private:
             }
             budget_.take(each.needed.size());
             for (const std::size_t needed : each.needed) {
-                const bool is_kept =
-                    count.is_present[needed] || violated(at, found, [&] {
-                        return "the member " + quoted(wanted.members[needed].name) +
-                               " is missing beside " + quoted(wanted.members[each.member].name);
-                    });
+                const bool is_kept = count.is_present[needed] || violated(at, found, [&] {
+                                         return "the member " +
+                                                quoted_member(wanted.members[needed].name) +
+                                                " is missing beside " +
+                                                quoted_member(wanted.members[each.member].name);
+                                     });
                 fit = is_kept && fit;
                 if (ends(fit, found)) {
                     return false;
@@ -415,7 +367,7 @@ private:
     }
 
     bool satisfies_combinations(
-        const value_rules& rules, const json::value& value, const location& at,
+        const value_rules& rules, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         if (rules.combined == nullptr) {
@@ -438,7 +390,7 @@ private:
 
     bool satisfies_choice(
         const std::vector<rule_index>& alternatives, bool only_one, const json::value& value,
-        const location& at, violation_list* found
+        const value_path& at, violation_list* found
     ) {
         std::size_t fitting = 0;
         for (const rule_index each : alternatives) {
@@ -460,7 +412,7 @@ private:
     }
 
     void tell_alternatives(
-        const std::vector<rule_index>& alternatives, const json::value& value, const location& at,
+        const std::vector<rule_index>& alternatives, const json::value& value, const value_path& at,
         violation_list& found
     ) {
         violated(at, &found, [&alternatives] {
@@ -478,7 +430,7 @@ private:
     }
 
     bool satisfies_conditions(
-        const combined_rules& wanted, const json::value& value, const location& at,
+        const combined_rules& wanted, const json::value& value, const value_path& at,
         violation_list* found
     ) {
         if (wanted.negated != no_rule && fits(wanted.negated, value, at, nullptr)) {
