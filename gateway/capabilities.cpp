@@ -22,28 +22,56 @@ json::object output_of(const agent_config& agent) {
     return {{"structuredOutput", has_form}, {"supportedMimeTypes", json::array{"text/plain"}}};
 }
 
-// A C++ program's own tools may ask as well, which no configuration tells. The agents that it calls
-// ask the same person.
-bool asks_for_approval(const config& all, const agent_config& agent, std::size_t depth = 0) {
-    const auto asks = [](const auto& tool) {
-        return tool.approval != runner::approval_rule::never;
-    };
-    const auto called_asks = [&](const std::string& id) {
-        const auto called = std::ranges::find(all.agents, id, &agent_config::id);
-        return called != all.agents.end() && depth < runner::subagent_depth_max &&
-               asks_for_approval(all, *called, depth + 1);
-    };
-    return asks(agent) || std::ranges::any_of(agent.agents, called_asks) ||
-           std::ranges::any_of(all.tools.webhooks, asks) ||
-           std::ranges::any_of(all.tools.mcp_servers, asks);
+/// The questions that a person may get in the runs of an agent.
+struct possible_questions {
+    bool approvals = false;
+    bool inputs = false;
+};
+
+bool may_ask_approval(const runner::tool_options& tool) {
+    return tool.needs_approval || tool.approval == runner::approval_rule::always ||
+           (tool.approval == runner::approval_rule::destructive && tool.destructive);
 }
 
-json::object people_of(const config& all, const agent_config& agent) {
-    const bool asks = asks_for_approval(all, agent);
-    // Webhooks may also ask for input, which no configuration tells.
-    const bool interrupts = asks || !all.tools.webhooks.empty();
-    return {{"supported", true}, {"approvals", asks},        {"interventions", true},
-            {"feedback", false}, {"interrupts", interrupts}, {"approveWithEdits", asks}};
+// Agents that it calls ask the same person.
+possible_questions questions_of(
+    const config& all, const agent_config& agent, const runner::tool_set& tools,
+    std::size_t depth = 0
+) {
+    const auto asks = [](const auto& one) {
+        return one.approval != runner::approval_rule::never;
+    };
+    possible_questions found{
+        .approvals = asks(agent) || std::ranges::any_of(all.tools.mcp_servers, asks),
+        .inputs = !all.tools.mcp_servers.empty()
+    };
+    for (const std::string& name : tools.names(agent.tools)) {
+        const runner::tool_options& tool = tools.find_tool(name)->options;
+        found.approvals = found.approvals || may_ask_approval(tool);
+        found.inputs = found.inputs || tool.asks_for_input;
+    }
+    for (const std::string& id : agent.agents) {
+        const auto called = std::ranges::find(all.agents, id, &agent_config::id);
+        if (called != all.agents.end() && depth < runner::subagent_depth_max) {
+            const possible_questions theirs = questions_of(all, *called, tools, depth + 1);
+            found.approvals = found.approvals || theirs.approvals;
+            found.inputs = found.inputs || theirs.inputs;
+        }
+    }
+    return found;
+}
+
+json::object
+people_of(const config& all, const agent_config& agent, const runner::tool_set& tools) {
+    const possible_questions asked = questions_of(all, agent, tools);
+    return {
+        {"supported", true},
+        {"approvals", asked.approvals},
+        {"interventions", true},
+        {"feedback", false},
+        {"interrupts", asked.approvals || asked.inputs},
+        {"approveWithEdits", asked.approvals}
+    };
 }
 
 json::object execution_of(const config& all, const agent_config& agent) {
@@ -73,7 +101,8 @@ json::object agents_of(const config& all, const agent_config& agent) {
 
 } // namespace
 
-json::object capabilities_of(const config& all, const agent_config& agent) {
+json::object
+capabilities_of(const config& all, const agent_config& agent, const runner::tool_set& tools) {
     using store_kind = session_config::store_kind;
     return {
         {"identity", {{"name", agent.id}}},
@@ -92,7 +121,7 @@ json::object capabilities_of(const config& all, const agent_config& agent) {
           {"persistentState", all.session.store != store_kind::memory}}},
         {"multiAgent", agents_of(all, agent)},
         {"execution", execution_of(all, agent)},
-        {"humanInTheLoop", people_of(all, agent)}
+        {"humanInTheLoop", people_of(all, agent, tools)}
     };
 }
 

@@ -76,9 +76,10 @@ std::vector<route> server::impl::make_routes() {
     const http_handler chat =
         make_chat_stream_route(runs, parser, ids, &memory, passed_headers(settings.tools));
     const std::size_t depth = settings.server.input.max_json_depth;
+    const auto tools = options.tools.snapshot();
     std::map<std::string, boost::json::object, std::less<>> capabilities;
     for (const agent_config& agent : settings.agents) {
-        capabilities.emplace(agent.id, capabilities_of(settings, agent));
+        capabilities.emplace(agent.id, capabilities_of(settings, agent, *tools));
     }
     const http_handler shown = make_capabilities_route(capabilities, default_agent(settings));
     std::vector<route> table{

@@ -149,7 +149,10 @@ const runner::tool_registry& add_webhooks(
                 "tools.webhook " + tool.definition.name + ": " + function.error().detail
             );
         }
-        registry.add(tool.definition, std::move(*function), {.approval = tool.approval});
+        registry.add(
+            tool.definition, std::move(*function),
+            {.approval = tool.approval, .asks_for_input = true}
+        );
     }
     return registry;
 }

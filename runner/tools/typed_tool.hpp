@@ -67,11 +67,13 @@ using parameters_of =
 template <class Parameters>
 struct only_arguments {
     using type = Parameters;
+    static constexpr bool has_inputs = false;
     static std::tuple<> inputs(const tool_invocation& /*call*/) { return {}; }
 };
 template <class... Parameters>
 struct only_arguments<std::tuple<tool_inputs, Parameters...>> {
     using type = std::tuple<Parameters...>;
+    static constexpr bool has_inputs = true;
     static std::tuple<tool_inputs> inputs(const tool_invocation& call) {
         return {tool_inputs{call.inputs}};
     }
@@ -215,7 +217,10 @@ template <class Function>
                      )](tool_invocation call) {
         return call_typed(typed, std::move(call));
     };
-    made.options = options;
+    made.options = std::move(options);
+    if constexpr (only_arguments<parameters_of<Function>>::has_inputs) {
+        made.options.asks_for_input = true;
+    }
     return made;
 }
 

@@ -1,5 +1,6 @@
 // GET /agui/capabilities tells what the clients of an agent may rely on.
 
+#include "runner/tools/typed_tool.hpp"
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/object.hpp>
@@ -8,6 +9,8 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace agui::test {
 namespace {
@@ -73,6 +76,74 @@ TEST_F(Capabilities, SayThatAWebhookMayAskForInput) {
     const boost::json::value found = json_of("/agui/capabilities");
     EXPECT_TRUE(found.at("humanInTheLoop").at("interrupts").as_bool());
     EXPECT_FALSE(found.at("humanInTheLoop").at("approvals").as_bool());
+}
+
+// The tools of C++ programs, of which the configuration knows nothing.
+class CapabilitiesOfTools : public Capabilities {
+protected:
+    void add_agent(
+        std::string_view id, std::vector<std::string> tools, std::vector<std::string> called = {}
+    ) {
+        Capabilities::add_agent(id);
+        settings.agents.back().tools = std::move(tools);
+        settings.agents.back().agents = std::move(called);
+    }
+    void add_tool(const std::string& name, runner::tool_options rules) {
+        options.tools.add(runner::tool(name, "", [] {}, std::move(rules)));
+    }
+    // The answers of humanInTheLoop: approvals, approveWithEdits, interrupts.
+    std::vector<bool> asked_by(std::string_view agent) const {
+        const boost::json::value found =
+            json_of("/agui/agents/" + std::string(agent) + "/capabilities").at("humanInTheLoop");
+        return {
+            found.at("approvals").as_bool(), found.at("approveWithEdits").as_bool(),
+            found.at("interrupts").as_bool()
+        };
+    }
+    static void book(const runner::tool_inputs& /*answers*/, const std::string& /*city*/) {}
+
+    const std::vector<bool> nothing{false, false, false};
+    const std::vector<bool> approval{true, true, true};
+    const std::vector<bool> input{false, false, true};
+};
+
+TEST_F(CapabilitiesOfTools, AreThoseOfTheToolsThatTheAgentMayCall) {
+    add_tool("plain", {});
+    add_tool("harmless", {.approval = runner::approval_rule::destructive, .destructive = false});
+    add_tool("order", {.approval = runner::approval_rule::always});
+    add_tool("erase", {.approval = runner::approval_rule::destructive});
+    add_tool("pay", {.needs_approval = [](const runner::tool_invocation&) {
+                 return false;
+             }});
+    options.tools.add(runner::tool("book", "", {"city"}, book));
+    for (const char* const id : {"plain", "harmless", "order", "erase", "pay", "book"}) {
+        add_agent(id, {id});
+    }
+    add_agent("none", {"other*"});
+    add_agent("all", {});
+    start();
+
+    EXPECT_EQ(asked_by("plain"), nothing);
+    EXPECT_EQ(asked_by("harmless"), nothing);
+    EXPECT_EQ(asked_by("order"), approval);
+    EXPECT_EQ(asked_by("erase"), approval);
+    EXPECT_EQ(asked_by("pay"), approval);
+    EXPECT_EQ(asked_by("book"), input);
+    EXPECT_EQ(asked_by("none"), nothing);
+    EXPECT_EQ(asked_by("all"), approval);
+}
+
+TEST_F(CapabilitiesOfTools, CountThoseOfCalledAgents) {
+    add_tool("order", {.approval = runner::approval_rule::always});
+    options.tools.add(runner::tool("book", "", {"city"}, book));
+    add_agent("caller", {"other"}, {"buyer"});
+    add_agent("buyer", {"order"});
+    add_agent("guest", {"other"}, {"booker"});
+    add_agent("booker", {"book"});
+    start();
+
+    EXPECT_EQ(asked_by("caller"), approval);
+    EXPECT_EQ(asked_by("guest"), input);
 }
 
 TEST_F(Capabilities, NameTheAgentsThatAreCalled) {

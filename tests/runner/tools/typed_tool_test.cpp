@@ -258,6 +258,7 @@ TEST_F(TypedTool, AsksAPersonAndGetsTheAnswers) {
         };
     };
     const server_tool made = tool("book", "Books a room.", {"city", "nights"}, book);
+    EXPECT_TRUE(made.options.asks_for_input);
     EXPECT_EQ(schema_of(made).at("required"), json::value({"city", "nights"}));
     tool_invocation call;
     call.arguments = {{"city", "Bern"}, {"nights", 2}};
@@ -283,6 +284,7 @@ TEST_F(TypedTool, KeepsItsTimeout) {
     const server_tool slow = tool("slow", "", [] {}, {.timeout = std::chrono::seconds(3)});
 
     EXPECT_EQ(slow.options.timeout, std::chrono::seconds(3));
+    EXPECT_FALSE(slow.options.asks_for_input);
 }
 
 } // namespace
