@@ -9,6 +9,7 @@
 #include "runner/loop/run_tools.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/shown_messages.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -369,7 +370,7 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
                     ? "queued messages of a thread cannot be answered and were withdrawn"
                     : "queued messages of a thread cannot be answered and could not be withdrawn",
                 {{"thread", request.conversation.thread.thread_id},
-                 {"run", request.batch->run_id},
+                 {"run", session::client_run_id(request.batch->run_id)},
                  {"reason", to_string(begun.error().code)}}
             );
         }

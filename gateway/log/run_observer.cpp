@@ -1,5 +1,7 @@
 #include "gateway/log/run_observer.hpp"
 
+#include "session/conversation/run_segment.hpp"
+
 #include <cstddef>
 #include <exception>
 
@@ -29,7 +31,7 @@ void observed_sink::report(std::uint64_t sequence, std::string_view json, bool t
     } catch (const std::exception& error) {
         log_.log(
             log_level::error, "the run observer of the embedding program has thrown an exception",
-            {{"run", run_.run_id}, {"detail", error.what()}}
+            {{"run", session::client_run_id(run_.run_id)}, {"detail", error.what()}}
         );
     }
 }

@@ -4,6 +4,7 @@
 #include "gateway/queue/queue_entry.hpp"
 #include "gateway/run/live_run.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -93,7 +94,7 @@ boost::asio::awaitable<bool> wait_here(
     core->services.log.log(
         log_level::info,
         "this process answers a message that another process has left in the queue",
-        {{"thread", left.key.thread_id}, {"run", run_id}}
+        {{"thread", left.key.thread_id}, {"run", session::client_run_id(run_id)}}
     );
     auto log = live_run::make_log(
         request.executor, core->store_of(request.conversation), core->settings.relaxed_durability,

@@ -10,6 +10,7 @@
 #include "gateway/run/polling.hpp"
 #include "gateway/run/taken_messages.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -234,7 +235,8 @@ private:
             } catch (const std::exception& error) {
                 core_->services.log.log(
                     log_level::error, "a queued request could not start its run",
-                    {{"run", waiting_->record.run_id}, {"detail", error.what()}}
+                    {{"run", session::client_run_id(waiting_->record.run_id)},
+                     {"detail", error.what()}}
                 );
                 begun = failure{errc::internal, "the run could not be started"};
             }
@@ -367,7 +369,8 @@ private:
             core_->queue.begin_pick_up(waiting_->number);
             core_->services.log.log(
                 log_level::warning, "a message could not be withdrawn from the queue",
-                {{"thread", conversation().thread.thread_id}, {"run", waiting_->record.run_id}}
+                {{"thread", conversation().thread.thread_id},
+                 {"run", session::client_run_id(waiting_->record.run_id)}}
             );
         }
     }

@@ -1,5 +1,7 @@
 #include "gateway/run/ended_record.hpp"
 
+#include "session/conversation/run_segment.hpp"
+
 #include <optional>
 #include <string>
 
@@ -82,7 +84,7 @@ void log_end(
     log.log(
         log_level::info, "run ended",
         {{"thread", thread_id},
-         {"run", ended.run_id},
+         {"run", session::client_run_id(ended.run_id)},
          {"reason", ended.end_reason},
          {"agent", ended.agent_id},
          {"input_tokens", text(input)},

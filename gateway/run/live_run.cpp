@@ -5,6 +5,7 @@
 #include "gateway/run/taken_messages.hpp"
 #include "gateway/run/unstored_end.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/store/store_failures.hpp"
 #include "translator/agui/protocol_version.hpp"
 
@@ -241,7 +242,7 @@ void live_run::notify_end() {
     } catch (const std::exception& error) {
         logger_.log(
             log_level::error, "the work after the end of a run has failed",
-            {{"run", record_.run_id}, {"detail", error.what()}}
+            {{"run", session::client_run_id(record_.run_id)}, {"detail", error.what()}}
         );
     }
 }
@@ -295,7 +296,7 @@ void live_run::keep_attempt(session::failed_attempt attempt) noexcept {
     } catch (const std::exception& error) {
         logger_.log(
             log_level::warning, "a failed model call could not be recorded",
-            {{"run", record_.run_id}, {"reason", error.what()}}
+            {{"run", session::client_run_id(record_.run_id)}, {"reason", error.what()}}
         );
     }
 }
@@ -367,7 +368,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     if (!stored) {
         logger_.log(
             log_level::error, "the end of a run could not be stored",
-            {{"run", record_.run_id}, {"detail", stored.error().detail}}
+            {{"run", session::client_run_id(record_.run_id)}, {"detail", stored.error().detail}}
         );
         end_without_store();
         co_return;

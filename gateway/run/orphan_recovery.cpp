@@ -5,6 +5,7 @@
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/missing_result.hpp"
 #include "session/history/subagent.hpp"
 #include "session/history/turn_failure.hpp"
@@ -350,13 +351,14 @@ boost::asio::awaitable<result<bool>> recover_orphans(
         if (ended) {
             services.log.log(
                 log_level::warning, "an orphaned run was ended",
-                {{"thread", held->key().thread_id}, {"run", orphan.run.run_id}}
+                {{"thread", held->key().thread_id},
+                 {"run", session::client_run_id(orphan.run.run_id)}}
             );
         } else {
             services.log.log(
                 log_level::error, "an orphaned run could not be ended",
                 {{"thread", held->key().thread_id},
-                 {"run", orphan.run.run_id},
+                 {"run", session::client_run_id(orphan.run.run_id)},
                  {"detail", ended.error().detail}}
             );
         }

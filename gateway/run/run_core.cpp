@@ -1,6 +1,7 @@
 #include "gateway/run/run_core.hpp"
 
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -71,7 +72,8 @@ void run_core::on_detached(const std::shared_ptr<live_run>& run) {
         services.log.log(
             log_level::warning,
             "a run without a reader was ended: server.max_detached_runs is reached",
-            {{"thread", too_many->key().thread_id}, {"run", too_many->record().run_id}}
+            {{"thread", too_many->key().thread_id},
+             {"run", session::client_run_id(too_many->record().run_id)}}
         );
         too_many->stop(runner::stop_reason::run_timeout);
     }

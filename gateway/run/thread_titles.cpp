@@ -3,6 +3,7 @@
 #include "gateway/run/ended_record.hpp"
 #include "gateway/run/title_request.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -149,7 +150,7 @@ thread_titles::make_admitted(const ended_run& run, const runner::model_choice& m
         *replaced ? "a model gave a thread its title"
                   : "a title of a model was dropped: the thread has another one",
         {{"thread", run.thread.thread_id},
-         {"run", run.run_id},
+         {"run", session::client_run_id(run.run_id)},
          {"model", name},
          {"input_tokens", text_of_count(usage.input_tokens)},
          {"output_tokens", text_of_count(usage.output_tokens)}}
@@ -196,7 +197,7 @@ void thread_titles::log_failure(
     services_.log.log(
         log_level::warning, "a model gave no title: the thread keeps that of its first message",
         {{"thread", run.thread.thread_id},
-         {"run", run.run_id},
+         {"run", session::client_run_id(run.run_id)},
          {"model", model},
          {"status", std::to_string(status)},
          {"detail", detail}}

@@ -163,7 +163,8 @@ private:
         for (const std::string& each : warnings) {
             core_->services.log.log(
                 log_level::warning, each,
-                {{"thread", what_.key.thread_id}, {"run", run_->record().run_id}}
+                {{"thread", what_.key.thread_id},
+                 {"run", session::client_run_id(run_->record().run_id)}}
             );
         }
         const std::uint64_t most = core_->settings.max_thread_bytes;

@@ -3,6 +3,7 @@
 #include "runner/loop/agent_run.hpp"
 #include "runner/loop/hooked_run.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <exception>
 #include <memory>
@@ -71,7 +72,7 @@ boost::asio::awaitable<void> run_agent(
     run_request request, loop_services services, run_sink& sink, stop_source& stop,
     memory_share memory
 ) {
-    std::string run_id = request.run_id;
+    std::string run_id(session::client_run_id(request.run_id));
     return drive(
         make_run(std::move(request), services, sink, stop, std::move(memory)), std::move(run_id),
         stop, services.log

@@ -4,6 +4,7 @@
 #include "runner/loop/run_step.hpp"
 #include "runner/loop/turn_use.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/conversation/run_segment.hpp"
 #include "session/history/shown_messages.hpp"
 
 #include <algorithm>
@@ -281,7 +282,7 @@ turn_use agent_run::use_so_far() const {
 stop_reason agent_run::exceeded(std::string_view limit) {
     services_.log.log(
         log_level::warning, "a run has exceeded a limit of its agent",
-        {{"run", request_.run_id}, {"limit", limit}}
+        {{"run", session::client_run_id(request_.run_id)}, {"limit", limit}}
     );
     note(std::string(limit) + " is exceeded");
     return stop_reason::max_rounds;
@@ -291,7 +292,7 @@ loop_action agent_run::on_loop(const model_turn::call& call, const found_loop& f
     const loop_action action = action_on(found, request_.agent.limits);
     services_.log.log(
         log_level::warning, "the model repeats its calls",
-        {{"run", request_.run_id},
+        {{"run", session::client_run_id(request_.run_id)},
          {"call", call.id},
          {"repeats", std::to_string(found.repeats)},
          {"period", std::to_string(found.period)}}

@@ -1,5 +1,6 @@
 #include "runner/loop/hooked_run.hpp"
 
+#include "session/conversation/run_segment.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <algorithm>
@@ -165,7 +166,7 @@ boost::asio::awaitable<void> hooked_run::show_changed(const session::changes& la
     if (failed) {
         services_.log.log(
             log_level::warning, "the changes of plugins could not be shown to the client",
-            {{"run", request_.run_id}}
+            {{"run", session::client_run_id(request_.run_id)}}
         );
         co_return;
     }

@@ -12,6 +12,7 @@
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/pause.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -196,7 +197,7 @@ void model_round::log_left_out(std::size_t answer) const {
     run_.services.log.log(
         log_level::info, "thoughts of the last answer do not go back to their model",
         {{"thread", run_.request.key.thread_id},
-         {"run", run_.request.run_id},
+         {"run", session::client_run_id(run_.request.run_id)},
          {"element", "messages[" + std::to_string(answer) + "]"}}
     );
 }
@@ -220,7 +221,7 @@ void model_round::check_prefix(const model_request& request, request_parts parts
             found->reason == "unknown" ? log_level::warning : log_level::info,
             "a model request does not begin with the one before",
             {{"thread", run_.request.key.thread_id},
-             {"run", run_.request.run_id},
+             {"run", session::client_run_id(run_.request.run_id)},
              {"reason", found->reason},
              {"element", found->element}}
         );
@@ -266,7 +267,8 @@ void model_round::show_media(const generated_media& made) {
     if (!wrong.empty()) {
         run_.services.log.log(
             log_level::warning, "an image or audio that a model made is not kept",
-            {{"run", run_.request.run_id}, {"reason", "it " + std::string(wrong)}}
+            {{"run", session::client_run_id(run_.request.run_id)},
+             {"reason", "it " + std::string(wrong)}}
         );
     }
 }
@@ -309,7 +311,7 @@ stop_reason model_round::give_up() {
 void model_round::log_failure(std::size_t index, const model_failure& failed) {
     run_.services.log.log(
         log_level::error, "model call failed",
-        {{"run", run_.request.run_id},
+        {{"run", session::client_run_id(run_.request.run_id)},
          {"model", models_.provider(index).name()},
          {"status", std::to_string(failed.status)},
          {"detail", failed.detail}}
@@ -350,7 +352,8 @@ void model_round::log_upstream(std::string_view said) {
     if (!said.empty()) {
         run_.services.log.log(
             log_level::debug, "text from the model server",
-            {{"run", run_.request.run_id}, {"upstream", utf8_head(said, logged_bytes_max)}}
+            {{"run", session::client_run_id(run_.request.run_id)},
+             {"upstream", utf8_head(said, logged_bytes_max)}}
         );
     }
 }
@@ -369,21 +372,22 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     if (!answer.unknown_reason.empty()) {
         run_.services.log.log(
             log_level::warning, "the model server sent an unknown finish_reason",
-            {{"run", run_.request.run_id}}
+            {{"run", session::client_run_id(run_.request.run_id)}}
         );
         log_upstream(answer.unknown_reason);
     }
     if (answer.invalid_blocks > 0) {
         run_.services.log.log(
             log_level::warning, "thoughts that a model got back were not valid in the request",
-            {{"run", run_.request.run_id}, {"blocks", std::to_string(answer.invalid_blocks)}}
+            {{"run", session::client_run_id(run_.request.run_id)},
+             {"blocks", std::to_string(answer.invalid_blocks)}}
         );
         log_upstream(answer.invalid_block);
     }
     if (answer.has_lost_data) {
         run_.services.log.log(
             log_level::warning, "thoughts or blocks of an answer cannot be sent back as they came",
-            {{"run", run_.request.run_id}}
+            {{"run", session::client_run_id(run_.request.run_id)}}
         );
     }
     switch (answer.reason) {
@@ -416,7 +420,9 @@ void model_round::show_reply() {
     const std::string_view wrong = reply_ ? reply_->finish() : std::string_view();
     reply_.reset();
     if (!wrong.empty()) {
-        run_.services.log.log(log_level::warning, wrong, {{"run", run_.request.run_id}});
+        run_.services.log.log(
+            log_level::warning, wrong, {{"run", session::client_run_id(run_.request.run_id)}}
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "runner/base/tool_names.hpp"
 #include "runner/loop/run_hooks.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -68,7 +69,7 @@ void round_requests::resolve_tool_choice(model_request& request) const {
     choice.reset();
     run_.services.log.log(
         log_level::warning, "tool_choice was left out because it names a tool that is not offered",
-        {{"run", run_.request.run_id}}
+        {{"run", session::client_run_id(run_.request.run_id)}}
     );
 }
 

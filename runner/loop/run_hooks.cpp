@@ -136,7 +136,9 @@ void run_hooks::edit(model_request& request) const {
 }
 
 void run_hooks::warn(std::string_view what) {
-    run_.services.log.log(log_level::warning, what, {{"run", run_.request.run_id}});
+    run_.services.log.log(
+        log_level::warning, what, {{"run", session::client_run_id(run_.request.run_id)}}
+    );
 }
 
 // Clients tell messages apart by their ids.

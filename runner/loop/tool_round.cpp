@@ -62,7 +62,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute_batch() {
         // endlessly.
         run_.services.log.log(
             log_level::error, "a call cannot be executed: it is not in its message",
-            {{"run", run_.request.run_id}}
+            {{"run", session::client_run_id(run_.request.run_id)}}
         );
         co_return stop_reason::error;
     }
@@ -223,7 +223,7 @@ boost::asio::awaitable<void> tool_round::carry_out(tool_outcome& outcome) {
         if (!done) {
             run_.services.log.log(
                 log_level::warning, "a tool's change of the state was refused",
-                {{"run", run_.request.run_id},
+                {{"run", session::client_run_id(run_.request.run_id)},
                  {"reason", to_string(done.error().code)},
                  {"path", done.error().path}}
             );
@@ -237,7 +237,8 @@ boost::asio::awaitable<void> tool_round::carry_out(tool_outcome& outcome) {
         if (const auto shown = run_.context->show_activity(each); !shown) {
             run_.services.log.log(
                 log_level::warning, "an activity of a tool was refused",
-                {{"run", run_.request.run_id}, {"reason", shown.error().detail}}
+                {{"run", session::client_run_id(run_.request.run_id)},
+                 {"reason", shown.error().detail}}
             );
         }
     }
@@ -314,7 +315,9 @@ bool tool_round::needs_approval(const session::tool_call& call) const {
     } catch (const std::exception& error) {
         run_.services.log.log(
             log_level::error, "the approval of a call could not be decided, so it is needed",
-            {{"run", run_.request.run_id}, {"tool", call.name}, {"detail", error.what()}}
+            {{"run", session::client_run_id(run_.request.run_id)},
+             {"tool", call.name},
+             {"detail", error.what()}}
         );
         return true;
     }

@@ -3,6 +3,7 @@
 #include "session/base/json_events.hpp"
 #include "session/base/stored_json.hpp"
 #include "session/conversation/message_json.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -141,7 +142,7 @@ void read_queued_messages(std::string_view text, queued_request& to, agui::logge
     const auto leave_out = [&](const failure& reason) {
         log.log(
             log_level::warning, "left out a queued message that cannot be read",
-            {{"run", to.run_id}, {"reason", reason.detail}}
+            {{"run", client_run_id(to.run_id)}, {"reason", reason.detail}}
         );
     };
     const result<json::value> parsed = parse_stored(text);

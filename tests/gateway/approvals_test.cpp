@@ -1,5 +1,6 @@
 // Approvals over HTTP: in every view, across restarts and failures, and under one runId.
 #include "session/base/failpoint.hpp"
+#include "session/base/log.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/support/patience.hpp"
@@ -23,6 +24,9 @@ namespace {
 
 namespace json = boost::json;
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -31,11 +35,12 @@ using ::testing::StartsWith;
 class Approvals : public server_test {
 protected:
     Approvals() { use_sqlite(); }
+    ~Approvals() override { server.reset(); }
 
     // Each server takes the options.
     void start() {
         options = {};
-        options.log = &null_logger();
+        options.log = &log;
         options.script_of = [this](const gateway::model_config&) {
             return [this](const runner::transport_request& request) {
                 const bool is_first = request.body.find(R"("role":"tool")") == std::string::npos;
@@ -50,6 +55,9 @@ protected:
             [this](runner::tool_invocation call) -> boost::asio::awaitable<runner::tool_outcome> {
                 ++executed;
                 run_of_call = call.run_id;
+                if (fails) {
+                    throw std::runtime_error("no paper");
+                }
                 co_return runner::tool_outcome{runner::tool_outcome::kind::result, "done"};
             },
             {.approval = runner::approval_rule::always}
@@ -101,8 +109,10 @@ protected:
 
     std::atomic<int> asked = 0;
     std::atomic<int> executed = 0;
+    bool fails = false;
     std::string run_of_call;
     std::string id;
+    memory_logger log;
 };
 
 TEST_F(Approvals, AreShownByEveryViewAcrossARestart) {
@@ -212,6 +222,18 @@ TEST_F(Approvals, ContinueTheRunUnderItsOwnId) {
     restart();
     EXPECT_EQ(run("r1", resume()).body, second.body);
     EXPECT_EQ(executed, 1);
+}
+
+TEST_F(Approvals, LogAContinuedRunUnderItsOwnId) {
+    fails = true;
+    start();
+    ask_person();
+    EXPECT_THAT(run("r1", resume()).body, HasSubstr("RUN_FINISHED"));
+
+    const std::vector<std::string> lines = log.lines();
+    EXPECT_THAT(lines, Contains(AllOf(HasSubstr("tool failed"), HasSubstr("run=r1 "))));
+    EXPECT_THAT(lines, Contains(AllOf(HasSubstr("run ended"), HasSubstr("run=r1 "))).Times(2));
+    EXPECT_THAT(lines, Each(Not(HasSubstr("\\x1f"))));
 }
 
 TEST_F(Approvals, ContinueARunUnderItsIdOnlySoOften) {

@@ -136,6 +136,7 @@ export class Gateway {
         const log = this.log.slice(-4000);
         assert.equal(result.code, 0, `agui-gateway ended with ${result.code ?? result.signal}\n${log}`);
         assert.ok(!log.includes('ignores its cancellation'), `agui-gateway did not end by itself\n${log.slice(-300)}`);
+        assert.doesNotMatch(this.log, /\\x1f/, 'a run is logged under the id that clients know');
     }
 
     /// All bytes that the store has on disk.
