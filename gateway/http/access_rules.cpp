@@ -48,11 +48,25 @@ bool origin_listed(std::string_view origin, const std::vector<std::string>& orig
     });
 }
 
-bool is_header_list(std::string_view text) noexcept {
+bool is_name_list(std::string_view text) noexcept {
     return text.size() <= 2048 && std::ranges::all_of(text, [](char c) {
                return (to_lower(c) >= 'a' && to_lower(c) <= 'z') || (c >= '0' && c <= '9') ||
                       c == '-' || c == '_' || c == ',' || c == ' ';
            });
+}
+
+/// The methods with the one that a preflight asks for.
+std::string with_method(std::string_view methods, const http_request& preflight) {
+    const std::string_view asked = preflight.header("access-control-request-method");
+    bool is_new = is_name_list(asked);
+    for_each_element(methods, ',', [&](std::string_view each) {
+        is_new = is_new && each != asked;
+    });
+    std::string all(methods);
+    if (is_new) {
+        all.append(all.empty() ? "" : ", ").append(asked);
+    }
+    return all;
 }
 
 } // namespace
@@ -101,21 +115,27 @@ cors_headers(const http_request& request, const access_settings& access) {
     return headers;
 }
 
+bool is_preflight(const http_request& request) {
+    return request.method == "OPTIONS" && !request.header("access-control-request-method").empty();
+}
+
 http_reply preflight_reply(
     const http_request& request, const std::vector<std::string>& origins, std::string_view methods
 ) {
-    const bool is_preflight = !request.header("access-control-request-method").empty();
-    if (is_preflight && !origin_listed(request.header("origin"), origins)) {
+    const bool asks = is_preflight(request);
+    if (asks && !origin_listed(request.header("origin"), origins)) {
         return to_reply(http_errc::forbidden, "This origin is not listed in server.cors_origins.");
     }
     http_reply reply;
     reply.status = 204;
     reply.content_type.clear();
-    reply.headers.emplace_back("Allow", methods);
-    if (is_preflight) {
-        reply.headers.emplace_back("Access-Control-Allow-Methods", methods);
+    if (!methods.empty()) {
+        reply.headers.emplace_back("Allow", methods);
+    }
+    if (asks) {
+        reply.headers.emplace_back("Access-Control-Allow-Methods", with_method(methods, request));
         const std::string_view wanted = request.header("access-control-request-headers");
-        if (!wanted.empty() && is_header_list(wanted)) {
+        if (!wanted.empty() && is_name_list(wanted)) {
             reply.headers.emplace_back("Access-Control-Allow-Headers", wanted);
         }
         // An internet page may use a gateway on a private network (WICG, Private Network Access).

@@ -33,8 +33,13 @@ struct access_settings {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 cors_headers(const http_request& request, const access_settings& access);
 
-/// The reply to an OPTIONS request for a path that serves `methods` ("GET, POST"). A preflight
-/// (CORS) from an origin that is not listed is forbidden.
+/// True for an OPTIONS request by which a browser asks before a page's request (CORS).
+[[nodiscard]] bool is_preflight(const http_request& request);
+
+/// The reply to an OPTIONS request for a path that serves `methods` ("GET, POST"; empty if there is
+/// nothing at the path). A preflight from an origin that is not listed is forbidden. Otherwise the
+/// method that it asks for is allowed even if the path does not serve it: a page can read the
+/// refusal of its request, but not that of a preflight.
 [[nodiscard]] http_reply preflight_reply(
     const http_request& request, const std::vector<std::string>& origins, std::string_view methods
 );

@@ -214,22 +214,26 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     const std::size_t mark = std::min(target.find('?'), target.size());
     form_ = services_.routes.form_of(target.substr(0, mark));
     auto checked = check_framing(head);
+    request.method = std::move(head.method);
+    request.headers = std::move(head.headers);
+    terms_.headers = cors_headers(request, services_.access);
     if (const auto* problem = std::get_if<framing_problem>(&checked)) {
         refuse_and_close(http_errc::bad_framing, problem->text);
         return nullptr;
     }
     framing = std::get<body_framing>(checked);
-    request.method = std::move(head.method);
-    request.headers = std::move(head.headers);
     without_body_ = request.method == "HEAD";
     terms_.keep_alive = !finishing_ && !place_->is_reserve() && !lists_option(request, "close") &&
                         (!terms_.http_1_0 || lists_option(request, "keep-alive"));
-    terms_.headers = cors_headers(request, services_.access);
 
     request.query = target.substr(std::min(mark + 1, target.size()));
     auto match = services_.routes.match(request.method, target.substr(0, mark));
     if (std::holds_alternative<router::no_such_path>(match)) {
-        refuse(http_errc::not_found, "There is nothing at this path.");
+        if (is_preflight(request)) {
+            (void)admit({}, request);
+        } else {
+            refuse(http_errc::not_found, "There is nothing at this path.");
+        }
         return nullptr;
     }
     if (const auto* other = std::get_if<router::no_such_method>(&match)) {

@@ -57,6 +57,37 @@ TEST_F(ServerTest, LetsPagesOfListedOriginsReadAnswersAndErrors) {
     }
 }
 
+// A browser shows a refused preflight as a problem with CORS, whatever its status is.
+TEST_F(ServerTest, LetsPagesReadTheRefusalOfAMistypedPathOrMethod) {
+    settings.server.cors_origins = {"https://app.example"};
+    start();
+    const auto preflight = [this](std::string_view path, std::string_view method, auto origin) {
+        return ask(
+            "OPTIONS " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nOrigin: https://" +
+            origin + ".example\r\nAccess-Control-Request-Method: " + std::string(method) +
+            "\r\n\r\n"
+        );
+    };
+
+    const raw_reply no_path = preflight("/nowhere", "PUT", "app");
+    EXPECT_EQ(no_path.status, 204);
+    EXPECT_EQ(no_path.header("access-control-allow-origin"), "https://app.example");
+    EXPECT_EQ(no_path.header("access-control-allow-methods"), "PUT");
+    const raw_reply no_method = preflight("/agui", "PUT", "app");
+    EXPECT_EQ(no_method.status, 204);
+    EXPECT_EQ(no_method.header("access-control-allow-methods"), "POST, OPTIONS, PUT");
+    EXPECT_EQ(no_method.header("allow"), "POST, OPTIONS");
+    EXPECT_EQ(
+        preflight("/agui", "PUT<", "app").header("access-control-allow-methods"), "POST, OPTIONS"
+    );
+    EXPECT_EQ(preflight("/nowhere", "PUT", "evil").status, 403);
+    EXPECT_EQ(ask("OPTIONS /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 404);
+    const raw_reply framing = ask("POST /agui HTTP/1.1\r\nHost: localhost\r\nOrigin: "
+                                  "https://app.example\r\nContent-Length: 007\r\n\r\n");
+    EXPECT_EQ(framing.status, 400);
+    EXPECT_EQ(framing.header("access-control-allow-origin"), "https://app.example");
+}
+
 TEST_F(ServerTest, TellsPagesOfOtherOriginsNothing) {
     settings.server.cors_origins = {"https://app.example"};
     start();
