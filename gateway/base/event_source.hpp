@@ -54,7 +54,8 @@ public:
     /// Bytes sent after a long silence, so that no proxy considers the stream dead. Empty if none
     /// are sent.
     [[nodiscard]] virtual std::string_view heartbeat() const noexcept = 0;
-    /// Length of that silence. nullopt if server.heartbeat_seconds applies.
+    /// Length of that silence. nullopt if server.heartbeat_seconds applies. The silence before the
+    /// first byte is shorter.
     [[nodiscard]] virtual std::optional<std::chrono::milliseconds>
     heartbeat_period() const noexcept {
         return std::nullopt;

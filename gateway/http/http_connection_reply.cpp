@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -33,6 +34,11 @@ constexpr std::size_t early_bytes = 4096;
 // A peer that reads less than this, on average over the stall limit, makes no progress, so that it
 // cannot hold a connection by reading a byte now and then.
 constexpr std::int64_t least_bytes_per_second = 500;
+
+// Silence after a stream's head until the first heartbeat. A proxy passes the head on with the
+// first byte of the body, so that must not wait for a whole period. A new run has its first event
+// sooner.
+constexpr std::chrono::milliseconds first_silence{1000};
 
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
@@ -78,6 +84,7 @@ struct http_connection::event_stream {
         buffers.clear();
         buffers.add(asio::buffer(head));
         head_sent = true;
+        body_begun = body_begun || !data.empty();
         if (chunked && !data.empty()) {
             buffers.add(size_line.write(data.size()));
         }
@@ -98,6 +105,7 @@ struct http_connection::event_stream {
     bool chunked;
     std::string head; ///< The response head. Empty once it is sent.
     bool head_sent = false;
+    bool body_begun = false;
     bool heartbeat_due = false;
     bool peer_left = false;
 
@@ -431,7 +439,10 @@ asio::awaitable<void> http_connection::send_cut_off() {
 
 void http_connection::beat() {
     const event_source& source = *stream_->source;
-    const auto period = source.heartbeat_period().value_or(services_.limits.heartbeat);
+    auto period = source.heartbeat_period().value_or(services_.limits.heartbeat);
+    if (!stream_->body_begun) {
+        period = std::min(period, first_silence);
+    }
     if (now_ - since_ >= period && !source.heartbeat().empty()) {
         stream_->heartbeat_due = true;
         stream_->source->wake();

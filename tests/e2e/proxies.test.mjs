@@ -101,7 +101,7 @@ for (const { Proxy, name, short, cutsAs } of proxies) {
                 stage.browser = new Browser(stage.proxy.port);
                 const [query, options] = cursor(lastSeq(seen));
                 const again = stage.browser.send(`/agui/threads/${input.threadId}/runs/${input.runId}/events${query}`, options);
-                stage.rest.open(); // nginx passes the head on with the first byte of the body, which may be a heartbeat.
+                stage.rest.open();
                 const { status, headers, stream: rest } = await again;
                 assert.deepEqual([status, headers['content-encoding']], [200, undefined]);
                 const whole = seen + await textOf(rest);
@@ -109,6 +109,18 @@ for (const { Proxy, name, short, cutsAs } of proxies) {
                 assert.deepEqual(parseStream(whole).map(({ seq }) => seq), Array.from(parseStream(whole), (_, at) => at + 1));
             });
         }
+
+        it('answers a stream that begins with silence', async () => {
+            stage.model.script(stage.key, [{ content: 'Hello.', pauseAfter: 2, resume: stage.rest.opened }]);
+            const input = stage.input();
+            const { stream } = await stage.browser.send('/agui', { body: input });
+            const seen = await until(stream, /Hello[^]*\n\n$/);
+            const again = stage.browser.send(`/agui/threads/${input.threadId}/runs/${input.runId}/events?after=${lastSeq(seen)}`);
+            const { status, stream: waiting } = await within(10, again, 'the head comes before any event');
+            assert.equal(status, 200);
+            stage.rest.open();
+            assert.deepEqual(types(await textOf(waiting)).at(-1), 'RUN_FINISHED');
+        });
 
         it('passes large bodies on, and the refusal of a larger one', async () => {
             const part = (bytes) => ({ type: 'image', source: { type: 'data', value: 'A'.repeat(bytes), mimeType: 'image/png' } });

@@ -144,6 +144,26 @@ TEST_F(ServerTest, SendsCommentsWhileNothingHappens) {
     EXPECT_TRUE(client.read_until("e\r\n: keep-alive\n\n\r\n").ends_with(": keep-alive\n\n\r\n"));
 }
 
+// A proxy passes the head on with the first byte of the body.
+TEST_F(ServerTest, BeginsAStreamThatWaitsWithAComment) {
+    settings.server.heartbeat = std::chrono::hours(1);
+    answer = say_and_stall("Hello");
+    start();
+    raw_client run(port());
+    run.send(post("/agui", run_body("t", "r")));
+    EXPECT_EQ(run.read_until("Hello").find(": keep-alive"), std::string::npos);
+    const std::string path = "/agui/threads/t/runs/r/events?after=";
+    raw_client first(port());
+    first.send(get(path + "0"));
+    const std::string shown = first.read_until("Hello");
+    const std::size_t id = shown.rfind("id: ") + 4;
+
+    raw_client waiting(port());
+    waiting.send(get(path + shown.substr(id, shown.find('\n', id) - id)));
+
+    EXPECT_TRUE(waiting.read_until("\n\n\r\n").ends_with("\r\n\r\ne\r\n: keep-alive\n\n\r\n"));
+}
+
 TEST_F(ServerTest, SendsATextOfAnySizeWhole) {
     const std::string text(3'000'000, 'x');
     answer = say(text);
