@@ -147,7 +147,9 @@ std::vector<route> server::impl::make_routes() {
         *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
     table.push_back(make_state_route(runs, parser));
-    table.push_back(make_claim_route(*store, system_clock()));
+    for (route& one : make_claim_routes(*store, system_clock())) {
+        table.push_back(std::move(one));
+    }
     if (std::ranges::any_of(settings.agents, sends_tanstack)) {
         const http_handler reloading =
             make_tanstack_route(runs, *store, heavy, ids, make_events_route(runs, &memory));

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace agui::gateway {
@@ -37,23 +38,30 @@ result<std::string> read_holder(std::string_view body) {
     return std::string(holder->get_string());
 }
 
-asio::awaitable<handler_reply>
-claim_call(session::store& store, const clock& time, http_request& request) {
+// The claim of the request's holder, which is valid for `life` from now on.
+asio::awaitable<result<session::call_claim>> claim_for(
+    std::chrono::milliseconds life, session::store& store, unix_ms now, http_request& request
+) {
     auto holder = read_holder(request.body);
     if (!holder) {
-        co_return to_reply(holder.error());
+        co_return holder.error();
     }
-    const unix_ms now = time.now();
     const session::thread_key key{request.principal, request.path_parameters.at(0)};
     const session::call_claim wanted{
-        request.path_parameters.at(1), std::move(*holder), now + claim_life.count()
+        request.path_parameters.at(1), std::move(*holder), now + life.count()
     };
-    const auto claimed = co_await store.claim_call(key, wanted, now);
+    auto claimed = co_await store.claim_call(key, wanted, now);
+    if (claimed && claimed->holder != wanted.holder) {
+        co_return failure{errc::claimed, "another client executes this call"};
+    }
+    co_return claimed;
+}
+
+asio::awaitable<handler_reply>
+claim_call(session::store& store, const clock& time, http_request& request) {
+    const auto claimed = co_await claim_for(claim_life, store, time.now(), request);
     if (!claimed) {
         co_return to_reply(claimed.error());
-    }
-    if (claimed->holder != wanted.holder) {
-        co_return to_reply(failure{errc::claimed, "another client executes this call"});
     }
     http_reply reply;
     reply.body = json::serialize(json::object{
@@ -64,17 +72,32 @@ claim_call(session::store& store, const clock& time, http_request& request) {
     co_return reply;
 }
 
+// A claim that has expired already takes the place of the holder's own.
+asio::awaitable<handler_reply>
+release_call(session::store& store, const clock& time, http_request& request) {
+    const auto released = co_await claim_for(-claim_life, store, time.now(), request);
+    if (!released) {
+        co_return to_reply(released.error());
+    }
+    http_reply reply;
+    reply.status = 204;
+    co_return reply;
+}
+
 } // namespace
 
-route make_claim_route(session::store& store, const clock& time) {
-    return {
-        .method = "POST",
-        .pattern = "/agui/threads/{threadId}/calls/{callId}/claim",
-        .handler = [&store,
-                    &time](http_request& request) { return claim_call(store, time, request); },
-        .json = true,
-        .max_body_bytes = claim_bytes_max
+std::vector<route> make_claim_routes(session::store& store, const clock& time) {
+    const auto make = [&](std::string_view method, auto handler) {
+        return route{
+            .method = method,
+            .pattern = "/agui/threads/{threadId}/calls/{callId}/claim",
+            .handler = [&store, &time,
+                        handler](http_request& request) { return handler(store, time, request); },
+            .json = true,
+            .max_body_bytes = claim_bytes_max
+        };
     };
+    return {make("POST", claim_call), make("DELETE", release_call)};
 }
 
 } // namespace agui::gateway

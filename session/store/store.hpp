@@ -211,9 +211,10 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) = 0;
     /// Claims a pending call for a client, or renews its claim. Returns the call's claim: that of
-    /// another holder if it is still valid at `now`, which is then unchanged. `now` and
-    /// call_claim::until are given in this machine's time. errc::not_found: there is no such
-    /// thread, or no such call waits for an answer.
+    /// another holder if it is still valid at `now`, which is then unchanged. A claim until a time
+    /// before `now` gives the holder's own up. `now` and call_claim::until are given in this
+    /// machine's time. errc::not_found: there is no such thread, or no such call waits for an
+    /// answer.
     [[nodiscard]] virtual boost::asio::awaitable<result<call_claim>>
     claim_call(thread_key key, call_claim claim, unix_ms now) = 0;
     /// Gives the thread the title `to` if its title is still `from`, and changes nothing else.

@@ -51,10 +51,13 @@ describe('the app of examples/clients/assistant-ui in two tabs', { skip: notBuil
         });
 
         it('the other one executes the call if the first one is closed', async () => {
-            const { app, key, model } = stage;
-            await app.page.close();
+            const { app, key, model, gateway } = stage;
+            const thread = new URL(app.page.url()).searchParams.get('thread');
+            const { toolCalls: [{ claimedUntil }] } = await (await fetch(`${gateway.url}/threads/${thread}/pending`)).json();
+            await app.page.close({ runBeforeUnload: true });
             app.page = second;
             await second.getByText('Now it is blue.').waitFor();
+            assert.ok(Date.now() < claimedUntil, 'the page that was closed has given its claim up');
             assert.equal(await colour(second), 'rgb(0, 0, 255)');
             assert.equal(model.requests(key).length, 2);
         });

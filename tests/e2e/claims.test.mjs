@@ -27,8 +27,8 @@ describe('claims of pending calls', () => {
         (await postRun(gateway, runInput({ threadId, tools, messages: [user(key, 'u1')] }))).expectFinished();
     });
 
-    const claim = (holder) => fetch(`${gateway.url}/threads/${threadId}/calls/call_1/claim`, {
-        method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ holder }) });
+    const claim = (holder, method = 'POST') => fetch(`${gateway.url}/threads/${threadId}/calls/call_1/claim`, {
+        method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ holder }) });
     const pending = async () => (await (await fetch(`${gateway.url}/threads/${threadId}/pending`)).json()).toolCalls;
 
     it('one tab gets it, and keeps it over a killed gateway', async () => {
@@ -53,6 +53,16 @@ describe('claims of pending calls', () => {
     it('of two tabs that ask at once, one gets it', async () => {
         const answers = await Promise.all(['tab 1', 'tab 2', 'tab 3'].map((holder) => claim(holder)));
         assert.deepEqual(answers.map((each) => each.status).sort(), [200, 409, 409]);
+    });
+
+    it('a tab that gives its claim up leaves the call to another one, until it is answered', async () => {
+        const statuses = [];
+        for (const [holder, method] of [['tab 1', 'POST'], ['tab 2', 'DELETE'], ['tab 1', 'DELETE'], ['tab 1', 'DELETE'], ['tab 2', 'POST'],
+            ['tab 1', 'DELETE']]) statuses.push((await claim(holder, method)).status);
+        assert.deepEqual(statuses, [200, 409, 204, 204, 200, 409]);
+        (await postRun(gateway, runInput({
+            threadId, tools, messages: [{ id: 'a1', role: 'tool', toolCallId: 'call_1', content: 'done' }] }))).expectFinished();
+        assert.equal((await claim('tab 2', 'DELETE')).status, 404);
     });
 
     it('a client that knows nothing of claims answers as before', async () => {

@@ -13,6 +13,14 @@ import { WeatherService } from './support/weather.mjs';
 const tools = [{ name: 'paint', description: 'Paints.', parameters: { type: 'object', properties: {} } }];
 const paint = (id) => ({ name: 'paint', arguments: '{}', id });
 
+/// An EventTarget behind the global functions of a browser's window; remove() takes them away.
+function standIn() {
+    const target = new EventTarget();
+    const names = ['addEventListener', 'removeEventListener'];
+    for (const name of names) globalThis[name] = target[name].bind(target);
+    return Object.assign(target, { remove: () => names.forEach((name) => delete globalThis[name]) });
+}
+
 for (const [version, name] of Object.entries(clients)) {
     describe(`claims of GatewayAgent with @ag-ui/client ${version}`, { skip }, () => {
         let model;
@@ -47,14 +55,16 @@ for (const [version, name] of Object.entries(clients)) {
         /// An agent of the tab of that name, whose requests to paths with an entry in `refusals` get that status.
         function tab(holder, more = {}, refusals = {}) {
             const requests = [];
+            const methods = [];
             const agent = makeAgent(GatewayAgent, { url: gateway.url, threadId, holder, ...more, fetch: async (url, init) => {
                 const what = /\/(\w+)$/.exec(new URL(url).pathname)[1];
                 requests.push(what);
+                methods.push(init.method);
                 if (!refusals[what]) return fetch(url, init);
                 return new Response('{"error":{"code":"not_found","message":"There is no such route."}}', { status: refusals[what] });
             } });
             agents.push(agent);
-            return Object.assign(agent, { requests });
+            return Object.assign(agent, { requests, methods });
         }
         function ask(agent) {
             agent.addMessage({ id: randomUUID(), role: 'user', content: key });
@@ -180,12 +190,42 @@ for (const [version, name] of Object.entries(clients)) {
 
         if (version !== '1.0.0') return;
 
-        it('takes over from a tab that is gone, when its claim ends', async () => {
+        const ends = {
+            'calls release()': (agent) => agent.claims.release(threadId),
+            'stops the run': (agent) => agent.abortRun(),
+            'shows another page': (agent, page) => page.dispatchEvent(new Event('pagehide')),
+        };
+        for (const [what, end] of Object.entries(ends)) {
+            it(`takes over from a tab that ${what}, before its claim ends`, async () => {
+                model.script(key, [{ toolCalls: [paint('c1'), paint('c2')] }]);
+                const first = tab('first');
+                const page = standIn();
+                await ask(first).finally(() => page.remove());
+                const claimedUntil = await holderOf('c1');
+                const second = tab('second');
+                const { ended } = connect(second);
+                await until(() => second.claims.elsewhere.length > 0);
+                end(first, page);
+                await within(20, ended, 'the second tab takes over');
+                assert.ok(Date.now() < claimedUntil);
+                assert.ok(await holderOf('c1') > claimedUntil && await holderOf('c2') > claimedUntil);
+            });
+        }
+
+        it('an answer keeps its claim until it is there', async () => {
+            model.script(key, [{ toolCalls: [paint('c1')] }, { content: 'Painted.' }]);
+            const first = tab('first');
+            await ask(first);
+            await answer(first, 'c1');
+            assert.deepEqual(first.methods.filter((method) => method === 'DELETE'), []);
+        });
+
+        it('takes over from a tab that has crashed, when its claim ends', async () => {
             model.script(key, [{ toolCalls: [paint('c1')] }, { content: 'Painted.' }]);
             const first = tab('first');
             await ask(first);
             const claimedUntil = await holderOf('c1');
-            first.claims.release(threadId); // As a page that is closed.
+            first.claims.forget(threadId); // Renewed no more.
             const second = tab('second');
             const { events, ended } = connect(second);
             await within(60, ended, 'the second tab takes over');
@@ -220,8 +260,10 @@ describe('Claims', { skip }, () => {
             const toolCalls = open.map((toolCallId) => ({ toolCallId, toolCallName: 'paint' }));
             if (!init) return new Response(JSON.stringify({ toolCalls, interrupts: [] }));
             if (answerMeanwhile) open = [];
-            claimed.push([/calls\/(\w+)/.exec(path)[1], JSON.parse(init.body).holder].join(' '));
-            const status = statuses.shift() ?? 200;
+            const isGivenUp = init.method === 'DELETE';
+            assert.equal(init.keepalive ?? false, isGivenUp);
+            claimed.push([/calls\/(\w+)/.exec(path)[1], JSON.parse(init.body).holder, ...(isGivenUp ? ['no more'] : [])].join(' '));
+            const status = (isGivenUp ? undefined : statuses.shift()) ?? 200;
             if (status === 200) return new Response('{}');
             throw Object.assign(new Error('refused'), { status });
         }, 'me', true);
@@ -245,7 +287,38 @@ describe('Claims', { skip }, () => {
         claims.release('another thread');
         assert.deepEqual(await pass(10_000), ['c1 me', 'c2 me']);
         claims.release('t');
+        assert.deepEqual(await pass(60_000), ['c1 me no more', 'c2 me no more']);
         assert.deepEqual(await pass(60_000), []);
+    });
+
+    it('are not given up by forget()', async () => {
+        assert.equal(await claims.take('t', ['c1', 'c2']), 'held');
+        claims.forget('t');
+        assert.deepEqual(await pass(60_000), ['c1 me', 'c2 me']);
+    });
+
+    it('are given up when the page is left, and renewed if it comes back', async () => {
+        const page = standIn();
+        try {
+            assert.equal(await claims.take('t', ['c1', 'c2']), 'held');
+            page.dispatchEvent(new Event('pagehide'));
+            assert.deepEqual(await pass(0), ['c1 me', 'c2 me', 'c1 me no more', 'c2 me no more']);
+            assert.deepEqual(await pass(10_000), ['c1 me', 'c2 me']);
+            claims.forget('t');
+            page.dispatchEvent(new Event('pagehide'));
+            assert.deepEqual(await pass(60_000), []);
+        } finally {
+            page.remove();
+        }
+    });
+
+    it('that were taken before another tab had the next one are given up with the wait', async () => {
+        statuses = [200, 409];
+        const taken = claims.take('t', ['c1', 'c2']);
+        assert.deepEqual(await pass(0), ['c1 me', 'c2 me']);
+        claims.release('t');
+        assert.equal(await taken, 'left');
+        assert.deepEqual(await pass(60_000), ['c1 me no more']);
     });
 
     it('are renewed after a failure, but not after a refusal', async () => {

@@ -37,6 +37,10 @@ protected:
             body
         );
     }
+    raw_reply give_up(std::string_view holder, std::string_view call_id = "c1") const {
+        std::string request = claim(R"({"holder":")" + std::string(holder) + R"("})", call_id);
+        return ask(request.replace(0, 4, "DELETE"));
+    }
     json::object pending_call() const {
         return json_of("/agui/threads/t/pending").at("toolCalls").as_array().at(0).as_object();
     }
@@ -63,6 +67,26 @@ TEST_F(Claims, TheSecondTabLearnsThatTheCallIsBeingExecuted) {
     EXPECT_EQ(second.status, 409);
     EXPECT_EQ(error_code(second), "claimed");
     EXPECT_EQ(ask(claim(R"({"holder":"tab 1"})")).status, 200) << "renewed";
+}
+
+TEST_F(Claims, AreGivenUpByTheirHolderOnly) {
+    start();
+    make_call();
+    EXPECT_EQ(give_up("tab 1").status, 204) << "nobody has a claim";
+    ASSERT_EQ(ask(claim(R"({"holder":"tab 1"})")).status, 200);
+
+    const raw_reply refused = give_up("tab 2");
+
+    EXPECT_EQ(refused.status, 409);
+    EXPECT_EQ(error_code(refused), "claimed");
+    EXPECT_TRUE(pending_call().contains("claimedUntil"));
+    for (const char* const time : {"first", "second"}) {
+        EXPECT_EQ(give_up("tab 1").status, 204) << time;
+        EXPECT_FALSE(pending_call().contains("claimedUntil")) << time;
+    }
+    EXPECT_EQ(ask(claim(R"({"holder":"tab 2"})")).status, 200);
+    EXPECT_EQ(error_code(give_up("tab 1", "other")), "not_found");
+    EXPECT_EQ(error_code(give_up("")), "invalid_input");
 }
 
 // A claim binds nobody who does not ask for one.

@@ -111,24 +111,24 @@ TEST_P(TwoGateways, ACallThatIsClaimedAtOneIsClaimedAtTheOther) {
     start_both();
     model.answer({.call_id = "c1"});
     ASSERT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("RUN_FINISHED"));
-    const auto claim_at = [](std::uint16_t port, std::string_view holder) {
-        return ask_at(
-                   port, post(
-                             "/agui/threads/t/calls/c1/claim",
-                             R"({"holder":")" + std::string(holder) + R"("})"
-                         )
-        )
-            .status;
+    const auto claim_at = [](std::uint16_t port, std::string_view holder, auto method) {
+        std::string request = post(
+            "/agui/threads/t/calls/c1/claim", R"({"holder":")" + std::string(holder) + R"("})"
+        );
+        return ask_at(port, request.replace(0, 4, method)).status;
     };
 
-    EXPECT_EQ(claim_at(a(), "tab 1"), 200);
-    EXPECT_EQ(claim_at(b(), "tab 2"), 409);
-    EXPECT_EQ(claim_at(b(), "tab 1"), 200);
+    EXPECT_EQ(claim_at(a(), "tab 1", "POST"), 200);
+    EXPECT_EQ(claim_at(b(), "tab 2", "POST"), 409);
+    EXPECT_EQ(claim_at(b(), "tab 1", "POST"), 200);
     for (const std::uint16_t port : {a(), b()}) {
         EXPECT_THAT(
             ask_at(port, get("/agui/threads/t/pending")).body, HasSubstr(R"("claimedUntil":)")
         );
     }
+    EXPECT_EQ(claim_at(a(), "tab 2", "DELETE"), 409);
+    EXPECT_EQ(claim_at(b(), "tab 1", "DELETE"), 204);
+    EXPECT_EQ(claim_at(a(), "tab 2", "POST"), 200);
 }
 
 // What is in the store can be read through one that cannot ask this one, before this one knows that

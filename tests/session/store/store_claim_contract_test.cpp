@@ -83,6 +83,23 @@ TEST_P(ClaimContract, ItsHolderRenewsIt) {
     EXPECT_EQ(holder_after("tab 2", 49'000), "tab 1");
 }
 
+TEST_P(ClaimContract, ItsHolderGivesItUp) {
+    const auto give_up = [this](std::string holder) {
+        return get(subject().claim_call(
+                       thread_1, {"c1", std::move(holder), base_ - 30'000}, base_ + 1'000
+                   ))
+            .holder;
+    };
+    EXPECT_EQ(give_up("tab 1"), "tab 1") << "without a claim";
+    EXPECT_EQ(holder_after("tab 1", 0), "tab 1");
+
+    EXPECT_EQ(give_up("tab 2"), "tab 1");
+    EXPECT_EQ(holder_after("tab 2", 1'000), "tab 1");
+    EXPECT_EQ(give_up("tab 1"), "tab 1");
+    EXPECT_LT(claims().at(0), base_);
+    EXPECT_EQ(holder_after("tab 2", 1'000), "tab 2");
+}
+
 TEST_P(ClaimContract, OnlyPendingCallsCanBeClaimed) {
     for (const char* const call : {"c2", "c3", "c4"}) {
         EXPECT_EQ(

@@ -17,14 +17,15 @@ type Pending = {
     toolCalls: { toolCallId: string; toolCallName: string; claimedUntil?: number }[];
     interrupts?: { toolCallId?: string }[];
 };
-type Request = (path: string, init?: { method?: string; body?: string }) => Promise<Response>;
+type Held = { threadId: string; callId: string };
+type Request = (path: string, init?: { method?: string; body?: string; keepalive?: boolean }) => Promise<Response>;
 
 const renewal = 10_000; // The gateway keeps a claim for 30 s.
 const longestWait = 5_000; // The other client may answer before its claim ends.
 
 /**
  * The claims of one client: which pending calls it executes, so that no other one does. They are renewed until they are
- * released, refused, or the calls are answered.
+ * released, refused, or the calls are answered. A page that is left gives them up, so that another tab can take over.
  */
 export class Claims {
     /** The calls of `take()` that other clients execute. */
@@ -56,14 +57,21 @@ export class Claims {
         leave?.removeEventListener('abort', end);
         this.waiting.delete(wait);
         this.show([]);
-        if (outcome !== 'held') this.letGo(threadId, callIds);
+        if (outcome !== 'held') this.giveUp(this.letGo(threadId, callIds));
         return outcome;
     }
 
-    /** This client does not execute calls of the thread any more: they were answered, or the user has gone on. */
+    /** This client does not execute calls of the thread any more: it gives its claims up, and waits for no others. */
     release(threadId: string): void {
-        for (const each of this.waiting) if (each.threadId === threadId) each.end.abort();
-        this.letGo(threadId, [...this.held.keys()]);
+        this.giveUp(this.letGoAll(threadId));
+    }
+
+    /**
+     * Renews no claim of the thread any more, and waits for none: for a request that answers the calls, or with which the
+     * user goes on. The gateway keeps the claims until that request comes.
+     */
+    forget(threadId: string): void {
+        this.letGoAll(threadId);
     }
 
     private async wait(threadId: string, callIds: readonly string[], end: AbortSignal): Promise<TakenCalls> {
@@ -113,11 +121,12 @@ export class Claims {
         }
     }
 
-    /** The status of the answer; 0 if there is none. */
-    private async claim(threadId: string, callId: string): Promise<number> {
+    /** Claims a call, or gives the claim up. Returns the status of the answer; 0 if there is none. */
+    private async claim(threadId: string, callId: string, method: 'POST' | 'DELETE' = 'POST'): Promise<number> {
         const path = `/threads/${encodeURIComponent(threadId)}/calls/${encodeURIComponent(callId)}/claim`;
+        const init = { method, body: JSON.stringify({ holder: this.holder }), ...(method === 'DELETE' && { keepalive: true }) };
         try {
-            const response = await this.request(path, { method: 'POST', body: JSON.stringify({ holder: this.holder }) });
+            const response = await this.request(path, init);
             await response.arrayBuffer();
             return response.status;
         } catch (problem) {
@@ -132,21 +141,36 @@ export class Claims {
             if (this.held.get(callId)?.timer !== timer) return;
             // A gateway that cannot be reached, or is busy, is asked again.
             if (status === 200 || status === 0 || status === 429 || status >= 500) this.hold(threadId, callId);
-            else this.held.delete(callId);
+            else this.letGo(threadId, [callId]);
         };
         const timer = setTimeout(() => void renew(), renewal);
         (timer as { unref?: () => void }).unref?.(); // Outside of browsers: the process may end.
         this.held.set(callId, { threadId, timer });
+        globalThis.addEventListener?.('pagehide', this.leavePage);
     }
 
-    private letGo(threadId: string, callIds: readonly string[]): void {
-        for (const id of callIds) {
-            const claim = this.held.get(id);
-            if (claim?.threadId !== threadId) continue;
-            clearTimeout(claim.timer);
+    private letGoAll(threadId: string): Held[] {
+        for (const each of this.waiting) if (each.threadId === threadId) each.end.abort();
+        return this.letGo(threadId, [...this.held.keys()]);
+    }
+
+    private letGo(threadId: string, callIds: readonly string[]): Held[] {
+        const calls = callIds.filter((id) => this.held.get(id)?.threadId === threadId);
+        for (const id of calls) {
+            clearTimeout(this.held.get(id)!.timer);
             this.held.delete(id);
         }
+        if (this.held.size === 0) globalThis.removeEventListener?.('pagehide', this.leavePage);
+        return calls.map((callId) => ({ threadId, callId }));
     }
+
+    /** A gateway that cannot be reached, or does not know the request, keeps the claims until they expire. */
+    private giveUp(calls: readonly Held[]): void {
+        for (const { threadId, callId } of calls) void this.claim(threadId, callId, 'DELETE');
+    }
+
+    /** A page that comes back out of the back/forward cache still renews its claims, and so gets back those that are free. */
+    private readonly leavePage = () => this.giveUp([...this.held].map(([callId, { threadId }]) => ({ threadId, callId })));
 
     private show(calls: readonly ClaimedCall[]): void {
         if (calls.length === 0 && this.elsewhere.length === 0) return;

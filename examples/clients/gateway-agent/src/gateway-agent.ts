@@ -69,7 +69,7 @@ export class GatewayAgent extends HttpAgent {
     }
 
     override run(input: RunAgentInput): RunStream {
-        this.claims.release(input.threadId);
+        this.claims.forget(input.threadId);
         const { threadId, runId, lastUserMessage } = this.followed ?? {};
         this.followed = undefined;
         const isSame = threadId === input.threadId && lastUserMessage === lastUserMessageOf(input.messages);
@@ -121,12 +121,18 @@ export class GatewayAgent extends HttpAgent {
     }
 
     /** A request to a route of the gateway (`/threads`), with the headers and so on of requestInit(). */
-    async request(path: string, init: { method?: string; body?: string } = {}): Promise<Response> {
+    async request(path: string, init: { method?: string; body?: string; keepalive?: boolean } = {}): Promise<Response> {
         const { headers: given, ...common } = this.requestInit(inputOf(this.threadId));
         const headers = new Headers(given);
         headers.set('accept', 'application/json');
         if (init.body === undefined) headers.delete('content-type');
         return this.send(this.base + path, { ...common, method: 'GET', body: undefined, ...init, headers, signal: undefined });
+    }
+
+    /** Also gives up the calls of the page that were about to be executed. */
+    override abortRun(): void {
+        super.abortRun();
+        this.claims.release(this.threadId);
     }
 
     override clone(): GatewayAgent {
