@@ -59,9 +59,8 @@ server::impl::impl(config what, server_options given)
       refused(log),
       no_room(log),
       // Authentication.
-      token(expected_token(settings)),
+      auth(make_authenticator(settings)),
       peer_secret(sha256_text(random_bytes(peer_secret_bytes))),
-      peer_token(peer_secret),
       wrong(log),
       // Conversations.
       store(options.store ? std::move(options.store) : make_store(settings.session, log, &memory)),
@@ -101,7 +100,7 @@ server::impl::impl(config what, server_options given)
       services{
           routes,
           make_access(settings),
-          token,
+          auth,
           wrong,
           make_connection_limits(settings.server),
           log,
@@ -112,7 +111,7 @@ server::impl::impl(config what, server_options given)
           no_room,
           refused,
           make_networks(settings.server.trusted_proxies),
-          peers ? &peer_token : nullptr
+          peers ? std::string_view(peer_secret) : std::string_view()
       } {
     // I/O threads, not started yet, each with its connections.
     const std::size_t count = thread_count(settings.server);

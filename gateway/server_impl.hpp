@@ -92,9 +92,8 @@ struct server::impl {
     logger& log;
     refused_origins refused;
     room_log no_room;
-    bearer_token token;
+    current_authenticator auth;
     const std::string peer_secret; ///< The secret that other gateways must present.
-    bearer_token peer_token;
     wrong_tokens wrong;
     uuid_ids ids;
     peer_streams streams; ///< Streams that other gateways read here.

@@ -271,9 +271,4 @@ access_settings make_access(const config& all) {
     return access;
 }
 
-std::optional<std::string> expected_token(const config& all) {
-    const bool needed = all.auth && all.auth->kind == auth_config::mode::bearer;
-    return needed ? std::optional(all.auth->token.value) : std::nullopt;
-}
-
 } // namespace agui::gateway

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/auth/authenticator.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/http/http_connection.hpp"
 #include "gateway/replaceable_provider.hpp"
@@ -88,7 +89,7 @@ struct memory_limits {
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
 [[nodiscard]] std::vector<network> make_networks(const std::vector<std::string>& texts);
 [[nodiscard]] access_settings make_access(const config& all);
-/// The token that requests must carry; nullopt if none.
-[[nodiscard]] std::optional<std::string> expected_token(const config& all);
+/// The authenticator of [auth], in server_auth.cpp.
+[[nodiscard]] std::shared_ptr<authenticator> make_authenticator(const config& all);
 
 } // namespace agui::gateway

@@ -3,9 +3,10 @@
 #include "gateway/config/config_access.hpp"
 
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace agui::gateway {
 
@@ -36,8 +37,12 @@ config_result<void> server::impl::reload(const config& fresh) {
         return next.error();
     }
     provider_list made;
-    try { // Failures must precede the first change.
+    std::shared_ptr<authenticator> judge; // Null if nothing in [auth] has changed.
+    try {                                 // Failures must precede the first change.
         made = providers_with_new_keys(*next);
+        if (next->auth != settings.auth) {
+            judge = make_authenticator(*next);
+        }
     } catch (const std::runtime_error& error) {
         return config_problems{{error.what()}};
     }
@@ -47,11 +52,12 @@ config_result<void> server::impl::reload(const config& fresh) {
     if (next->session.store_password.value != settings.session.store_password.value) {
         store->use_password(next->session.store_password.value);
     }
-    const std::optional<std::string> expected = expected_token(*next);
-    if (!expected && expected_token(settings)) {
+    if (accepts_everybody(*next) && !accepts_everybody(settings)) {
         log.log(log_level::warning, "requests no longer need a token");
     }
-    token.replace(expected);
+    if (judge) {
+        auth.replace(std::move(judge));
+    }
     for (std::size_t i = 0; i < settings.models.size(); ++i) {
         settings.models[i].api_key = std::move(next->models[i].api_key);
     }

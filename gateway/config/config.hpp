@@ -10,6 +10,7 @@
 #include "runner/loop/agent_loop.hpp"
 #include "runner/openai/openai_chat.hpp"
 #include "runner/responses/responses_chat.hpp"
+#include "session/base/clock.hpp"
 #include "session/base/log.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/store/store.hpp"
@@ -39,6 +40,8 @@ struct secret {
     std::string value;
     std::string environment; ///< Name of the variable. Empty if the value is from elsewhere.
     std::string file;        ///< Path of the file. Empty if the value is from elsewhere.
+
+    friend bool operator==(const secret&, const secret&) = default;
 };
 
 struct server_config {
@@ -96,10 +99,31 @@ struct server_config {
     agui::log_level log_level = agui::log_level::info;
 };
 
-struct auth_config {
-    enum class mode { none, bearer };
-    mode kind = mode::none;
+/// `[[auth.tokens]]`: a bearer token that is the credential of one user.
+struct token_config {
+    std::string name; ///< The user's.
+    std::string tenant;
     secret token;
+    std::vector<std::string> scopes;
+    std::string expires;               ///< As written; empty for never.
+    std::optional<unix_ms> expires_at; ///< The same as a time.
+
+    friend bool operator==(const token_config&, const token_config&) = default;
+};
+
+struct auth_config {
+    enum class mode { none, bearer, proxy };
+    mode kind = mode::none;
+    secret token; ///< Opens everything: its caller is everybody(). May be empty.
+    std::vector<token_config> tokens;
+    std::vector<std::string> scopes; ///< Of every caller that a proxy names.
+    std::string user_header = "X-Forwarded-User";
+    std::string tenant_header; ///< Empty if users have no tenant.
+    std::string groups_header; ///< Empty if groups decide nothing.
+    /// The scopes of the members of a group, separated by spaces.
+    std::map<std::string, std::string> group_scopes;
+
+    friend bool operator==(const auth_config&, const auth_config&) = default;
 };
 
 /// `on_busy`: how a user message for a thread with an active run is handled.

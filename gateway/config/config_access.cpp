@@ -13,7 +13,7 @@ namespace {
 
 /// Shorter tokens that people make up can be guessed.
 constexpr std::size_t token_length_min = 16;
-/// The header that auth_config::mode::bearer reads.
+/// The header that carries a bearer token.
 constexpr std::string_view token_header = "authorization";
 
 void check_passed_headers(
@@ -45,7 +45,46 @@ void check_file(std::vector<std::string>& found, const std::string& key, const s
     }
 }
 
+void check_token(std::vector<std::string>& found, const std::string& key, const secret& token) {
+    const bool is_named = !token.file.empty() || !token.environment.empty();
+    if ((is_named || !token.value.empty()) && token.value.size() < token_length_min) {
+        found.push_back(
+            key + (token.file.empty() ? "_env" : "_file") +
+            ": the token has fewer than 16 characters and can be guessed"
+        );
+    }
+    check_file(found, key, token);
+}
+
+// Settings with which nobody can do anything.
+void check_auth(std::vector<std::string>& found, const config& what) {
+    const auth_config& auth = *what.auth;
+    for (const token_config& each : auth.tokens) {
+        if (each.scopes.empty()) {
+            found.push_back(
+                "auth.tokens[" + each.name + "]: without scopes, the token opens nothing"
+            );
+        }
+    }
+    if (auth.kind != auth_config::mode::proxy) {
+        return;
+    }
+    if (what.server.trusted_proxies.empty()) {
+        found.emplace_back(
+            "auth.mode: with \"proxy\" and no server.trusted_proxies, every request is refused"
+        );
+    }
+    if (auth.scopes.empty() && (auth.groups_header.empty() || auth.group_scopes.empty())) {
+        found.emplace_back("auth.scopes: without scopes, or groups_header and group_scopes, users "
+                           "of the proxy can do nothing");
+    }
+}
+
 } // namespace
+
+bool accepts_everybody(const config& all) noexcept {
+    return !all.auth || all.auth->kind == auth_config::mode::none;
+}
 
 bool listens_on_loopback(const server_config& server) {
     try {
@@ -110,14 +149,10 @@ config_result<config> with_secrets_of(config running, const config& fresh) {
 std::vector<std::string> weak_secrets(const config& what) {
     std::vector<std::string> found;
     if (what.auth && what.auth->kind == auth_config::mode::bearer) {
-        const secret& token = what.auth->token;
-        if (token.value.size() < token_length_min) {
-            found.push_back(
-                std::string("auth.token") + (token.file.empty() ? "_env" : "_file") +
-                ": the token has fewer than 16 characters and can be guessed"
-            );
+        check_token(found, "auth.token", what.auth->token);
+        for (const token_config& each : what.auth->tokens) {
+            check_token(found, "auth.tokens[" + each.name + "].token", each.token);
         }
-        check_file(found, "auth.token", token);
     }
     check_file(found, "session.store_password", what.session.store_password);
     for (const model_config& model : what.models) {
@@ -134,11 +169,13 @@ std::vector<std::string> warnings_of(const config& what) {
         lines.emplace_back("server.copilotkit_path: CopilotKit's pages use the agent \"default\" "
                            "unless they are told another one, and there is none");
     }
-    const bool has_token = what.auth && what.auth->kind == auth_config::mode::bearer;
+    if (what.auth) {
+        check_auth(lines, what);
+    }
     const bool is_reachable = !listens_on_loopback(what.server) || !what.server.public_url.empty();
-    if (what.server.console && !has_token && is_reachable) {
-        lines.emplace_back("server.console: without auth.mode = \"bearer\", whoever reaches the "
-                           "gateway reads everything that models are sent");
+    if (what.server.console && accepts_everybody(what) && is_reachable) {
+        lines.emplace_back("server.console: without authentication, whoever reaches the gateway "
+                           "reads everything that models are sent");
     }
     return lines;
 }

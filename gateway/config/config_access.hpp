@@ -18,6 +18,9 @@ struct access_problem {
 /// that would get the gateway's own token.
 [[nodiscard]] std::vector<access_problem> access_problems(const config& all);
 
+/// True if nobody is authenticated.
+[[nodiscard]] bool accepts_everybody(const config& all) noexcept;
+
 /// Also returns true for an unparsable address, which is reported elsewhere.
 [[nodiscard]] bool listens_on_loopback(const server_config& server);
 

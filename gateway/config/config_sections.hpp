@@ -5,9 +5,9 @@
 
 namespace agui::gateway {
 
-// One function for each table of the configuration, in a file with the table's name ([auth] is with
-// [server]). It lists every key with its valid values, for reading and for printing. load_config()
-// makes the checks that need several tables.
+// One function for each table of the configuration, in a file with the table's name. It lists every
+// key with its valid values, for reading and for printing. load_config() makes the checks that need
+// several tables.
 
 void describe_server(config_table& table, server_config& server);
 void describe_auth(config_table& table, auth_config& auth);

@@ -177,23 +177,4 @@ void describe_server(config_table& table, server_config& server) {
     );
 }
 
-void describe_auth(config_table& table, auth_config& auth) {
-    using mode = auth_config::mode;
-    if (!table.has("mode")) {
-        table.problem("mode", "is missing: must be \"bearer\" or \"none\"");
-    }
-    table.choice("mode", auth.kind, {{"bearer", mode::bearer}, {"none", mode::none}});
-    secret_value(table, "token", auth.token);
-    const bool named = table.has("token_env") || table.has("token_file");
-    if (auth.kind == mode::bearer && !named) {
-        table.problem(
-            "token_env",
-            "is missing: name the environment variable that holds the token, or set token_file"
-        );
-    }
-    if (auth.kind == mode::none && named) {
-        table.problem("mode", "\"none\" does not use a token: remove token_env and token_file");
-    }
-}
-
 } // namespace agui::gateway

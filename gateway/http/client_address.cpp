@@ -51,12 +51,6 @@ std::string name_of(const ip::address& address) {
     return ip::address_v6(bytes).to_string();
 }
 
-bool is_trusted(const ip::address& address, const std::vector<network>& proxies) {
-    return std::ranges::any_of(proxies, [&address](const network& one) {
-        return one.contains(address);
-    });
-}
-
 } // namespace
 
 std::optional<network> network::parse(std::string_view text) {
@@ -95,9 +89,15 @@ bool network::contains(const ip::address& given) const {
     return same_start(left.data(), right.data(), bits_);
 }
 
+bool is_trusted_proxy(const ip::address& address, const std::vector<network>& proxies) {
+    return std::ranges::any_of(proxies, [&address](const network& one) {
+        return one.contains(address);
+    });
+}
+
 std::string peer_of(const ip::address& peer, const std::vector<network>& trusted_proxies) {
     const ip::address direct = plain(peer);
-    const bool unlimited = direct.is_loopback() || is_trusted(direct, trusted_proxies);
+    const bool unlimited = direct.is_loopback() || is_trusted_proxy(direct, trusted_proxies);
     return unlimited ? std::string() : name_of(direct);
 }
 
@@ -106,7 +106,7 @@ std::string client_of(
     const std::vector<network>& trusted_proxies
 ) {
     const ip::address direct = plain(peer);
-    if (!is_trusted(direct, trusted_proxies)) {
+    if (!is_trusted_proxy(direct, trusted_proxies)) {
         return direct.is_loopback() ? std::string() : name_of(direct);
     }
     // Each proxy appends the peer it saw. Entries before the last one that is not a trusted proxy
@@ -124,7 +124,7 @@ std::string client_of(
             if (!hop) {
                 return name_of(proxy);
             }
-            if (!is_trusted(*hop, trusted_proxies)) {
+            if (!is_trusted_proxy(*hop, trusted_proxies)) {
                 return name_of(*hop);
             }
             proxy = *hop;

@@ -23,6 +23,10 @@ private:
     unsigned bits_ = 0;
 };
 
+/// True if the address is that of one of `proxies`.
+[[nodiscard]] bool
+is_trusted_proxy(const boost::asio::ip::address& address, const std::vector<network>& proxies);
+
 /// The client to which a request is attributed: the peer's address or, if the peer is a trusted
 /// proxy, the last entry in X-Forwarded-For that is not a trusted proxy's address. An unparsable
 /// entry is attributed to the proxy that wrote it; otherwise a client that causes one would escape

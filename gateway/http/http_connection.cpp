@@ -1,6 +1,5 @@
 #include "gateway/http/http_connection.hpp"
 
-#include "gateway/http/query.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/ascii.hpp"
 #include "session/base/failpoint.hpp"
@@ -43,14 +42,6 @@ bool lists_option(const http_request& request, std::string_view option) {
         }
     }
     return false;
-}
-
-/// The value of the only Authorization header. Empty if there is none or more than one.
-std::string_view token_in(const http_request& request) {
-    const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
-        return field.first == "authorization";
-    });
-    return tokens == 1 ? request.header("authorization") : "";
 }
 
 } // namespace
@@ -111,16 +102,25 @@ asio::awaitable<bool> http_connection::take_request() {
     http_request request;
     request.received = in_since_;
     body_framing framing;
-    const route* target = examine(std::string_view(in_).substr(0, size), request, framing);
+    auto match = examine(std::string_view(in_).substr(0, size), request, framing);
     in_.erase(0, size);
+    bool is_admitted = false;
+    if (match) {
+        is_admitted = co_await admit(*match, request);
+    }
+    is_admitted = is_admitted && has_allowed_size(*match->target, framing);
     const bool has_body = framing.chunked || framing.length > 0;
-    if (target == nullptr) {
+    if (!is_admitted) {
         terms_.keep_alive = terms_.keep_alive && !has_body;
         co_await delay_refusal();
         co_return true;
     }
+    const route& target = *match->target;
+    request.path = std::move(match->path);
+    request.pattern = target.pattern;
+    request.path_parameters = std::move(match->path_parameters);
     if (has_body) {
-        const bool received = co_await read_body(request, framing, *target);
+        const bool received = co_await read_body(request, framing, target);
         if (!received) {
             co_return !std::holds_alternative<std::monostate>(reply_);
         }
@@ -133,7 +133,7 @@ asio::awaitable<bool> http_connection::take_request() {
         in_since_ = std::chrono::steady_clock::now();
     }
     enter(phase::handling);
-    handler_reply reply = co_await answer(*target, request);
+    handler_reply reply = co_await answer(target, request);
     const auto* plain = std::get_if<http_reply>(&reply);
     services_.log.log(
         log_level::debug, "request",
@@ -200,13 +200,13 @@ asio::awaitable<std::size_t> http_connection::read_head() {
     }
 }
 
-// Makes all checks that do not need the body. If it returns null, reply_ must be sent.
-const route*
+// Parses the head and finds its route. If it returns nothing, reply_ must be sent.
+std::optional<router::found>
 http_connection::examine(std::string_view block, http_request& request, body_framing& framing) {
     auto parsed = parse_head(block);
     if (const auto* problem = std::get_if<framing_problem>(&parsed)) {
         refuse_and_close(http_errc::bad_framing, problem->text);
-        return nullptr;
+        return std::nullopt;
     }
     auto& head = std::get<request_head>(parsed);
     terms_.http_1_0 = head.version == 10;
@@ -219,7 +219,7 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     terms_.headers = cors_headers(request, services_.access);
     if (const auto* problem = std::get_if<framing_problem>(&checked)) {
         refuse_and_close(http_errc::bad_framing, problem->text);
-        return nullptr;
+        return std::nullopt;
     }
     framing = std::get<body_framing>(checked);
     without_body_ = request.method == "HEAD";
@@ -229,17 +229,16 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     request.query = target.substr(std::min(mark + 1, target.size()));
     auto match = services_.routes.match(request.method, target.substr(0, mark));
     if (std::holds_alternative<router::no_such_path>(match)) {
-        if (is_preflight(request)) {
-            (void)admit({}, request);
-        } else {
+        if (!is_preflight(request)) {
             refuse(http_errc::not_found, "There is nothing at this path.");
+            return std::nullopt;
         }
-        return nullptr;
+        match = router::found{};
     }
     if (const auto* other = std::get_if<router::no_such_method>(&match)) {
         refuse(http_errc::method_not_allowed, "This path serves: " + other->methods + ".");
         std::get<http_reply>(reply_).headers.emplace_back("Allow", other->methods);
-        return nullptr;
+        return std::nullopt;
     }
     auto& found = std::get<router::found>(match);
     const bool may_use_reserve =
@@ -247,112 +246,22 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     if (place_->is_reserve() && !may_use_reserve) {
         const auto [code, text] = refusal_of(place_->reserve_because());
         refuse(code, text);
-        return nullptr;
+        return std::nullopt;
     }
-    if (!admit(found, request)) {
-        return nullptr;
-    }
+    return std::move(found);
+}
+
+bool http_connection::has_allowed_size(const route& target, const body_framing& framing) {
     max_body_bytes_ = services_.limits.max_body_bytes;
-    if (found.target->max_body_bytes > 0) {
-        max_body_bytes_ = std::min(max_body_bytes_, found.target->max_body_bytes);
+    if (target.max_body_bytes > 0) {
+        max_body_bytes_ = std::min(max_body_bytes_, target.max_body_bytes);
     }
-    max_body_bytes_ += found.target->more_body_bytes;
+    max_body_bytes_ += target.more_body_bytes;
     if (framing.length > max_body_bytes_) {
         refuse_too_large();
-        return nullptr;
-    }
-    request.path = std::move(found.path);
-    request.pattern = found.target->pattern;
-    request.path_parameters = std::move(found.path_parameters);
-    return found.target;
-}
-
-bool http_connection::admit(const router::found& match, http_request& request) {
-    const access_settings& access = services_.access;
-    if (match.target != nullptr && match.target->peer) {
-        return admit_peer(request);
-    }
-    const bool is_guarded = match.target != nullptr && !match.target->guarded_parameter.empty() &&
-                            has_parameter(request.query, match.target->guarded_parameter);
-    const bool any_host = match.target != nullptr && match.target->any_host && !is_guarded;
-    if (!any_host && !access.allowed_hosts.empty() &&
-        !host_allowed(request.header("host"), access.allowed_hosts)) {
-        refuse(
-            http_errc::wrong_host, "This host name is not allowed: add it to server.allowed_hosts."
-        );
-        return false;
-    }
-    if (match.target == nullptr) {
-        http_reply reply = preflight_reply(request, access.cors_origins, match.methods);
-        if (reply.status == 403) {
-            services_.refused.report(request.header("origin"));
-        }
-        reply_ = std::move(reply);
-        return false;
-    }
-    const bool is_open = match.target->open && !is_guarded;
-    if (!is_open && !services_.token.accepts(token_in(request))) {
-        refuse_token(request);
-        return false;
-    }
-    if (services_.token.is_set()) { // With a token, the header is for this gateway only.
-        std::erase_if(request.headers, [](const auto& each) {
-            return each.first == "authorization";
-        });
-    }
-    // This also prevents cross-site form posts: a form cannot send this type.
-    const bool is_patch = match.target->json_patch && has_json_type(request, json_patch_type);
-    if (match.target->json && !is_patch && !has_json_type(request, "application/json")) {
-        refuse(
-            http_errc::unsupported_media_type,
-            match.target->json_patch
-                ? "The Content-Type must be application/json or application/json-patch+json, "
-                  "without a Content-Encoding."
-                : "The Content-Type must be application/json, without a Content-Encoding."
-        );
         return false;
     }
     return true;
-}
-
-// The secret proves that the request does not come from a page. Only then is the connection exempt.
-bool http_connection::admit_peer(const http_request& request) {
-    if (services_.peers == nullptr || !services_.peers->accepts(token_in(request))) {
-        refuse_token(request);
-        return false;
-    }
-    place_->exempt();
-    return true;
-}
-
-void http_connection::refuse_token(const http_request& request) {
-    refuse(http_errc::unauthorized, "A valid bearer token is required.");
-    // Without the header, nothing was guessed. A reserve place is not delayed, because others need
-    // it soon.
-    if (!request.header("authorization").empty() && !place_->is_reserve()) {
-        delay_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
-    }
-}
-
-asio::awaitable<void> http_connection::delay_refusal() {
-    const auto time = std::exchange(delay_, {});
-    if (time.count() == 0) {
-        co_return;
-    }
-    enter(phase::handling);
-    asio::steady_timer timer(socket_.get_executor(), time);
-    (void)co_await timer.async_wait(as_result);
-}
-
-// Client address for the log, never empty.
-std::string http_connection::address_of_client(const http_request& request) const {
-    boost::system::error_code ec;
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    if (ec) {
-        return "unknown"; // The peer has left.
-    }
-    const std::string client = client_of(peer, request, services_.trusted_proxies);
-    return client.empty() ? peer.to_string() : client;
 }
 
 asio::awaitable<handler_reply> http_connection::answer(const route& target, http_request& request) {

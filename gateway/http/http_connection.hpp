@@ -1,8 +1,9 @@
 #pragma once
 
+#include "gateway/auth/authenticator.hpp"
+#include "gateway/auth/current_authenticator.hpp"
 #include "gateway/http/access_rules.hpp"
 #include "gateway/http/address_shares.hpp"
-#include "gateway/http/bearer_token.hpp"
 #include "gateway/http/bulkhead.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/connection_places.hpp"
@@ -65,7 +66,7 @@ struct connection_limits {
 struct connection_services {
     const router& routes;
     access_settings access;
-    const bearer_token& token; ///< Token for routes that are not open.
+    const current_authenticator& auth; ///< For routes that are not open.
     wrong_tokens& wrong;
     connection_limits limits;
     logger& log;
@@ -76,7 +77,7 @@ struct connection_services {
     room_log& no_room;
     refused_origins& refused;
     std::vector<network> trusted_proxies;
-    const bearer_token* peers = nullptr; ///< Token of peer routes; null if there are none.
+    std::string_view peer_secret; ///< Token of peer routes; empty if there are none.
 };
 
 /// One HTTP/1.1 connection: reads requests one after the other, and answers each with a plain reply
@@ -119,11 +120,16 @@ private:
 
     [[nodiscard]] boost::asio::awaitable<bool> take_request();
     [[nodiscard]] boost::asio::awaitable<std::size_t> read_head();
-    [[nodiscard]] const route*
+    [[nodiscard]] std::optional<router::found>
     examine(std::string_view block, http_request& request, body_framing& framing);
-    [[nodiscard]] bool admit(const router::found& match, http_request& request);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    admit(const router::found& match, http_request& request);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    identify(authenticator& judge, http_request& request);
+    [[nodiscard]] bool has_right_type(const route& target, const http_request& request);
+    [[nodiscard]] bool has_allowed_size(const route& target, const body_framing& framing);
     [[nodiscard]] bool admit_peer(const http_request& request);
-    void refuse_token(const http_request& request);
+    void refuse_sender(const http_request& request, const auth_error& why);
     [[nodiscard]] boost::asio::awaitable<void> delay_refusal();
     [[nodiscard]] std::string address_of_client(const http_request& request) const;
     void evict();

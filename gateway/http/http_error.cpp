@@ -95,8 +95,23 @@ named_answer answer_to(http_errc code) noexcept {
         return {"internal", {500}};
     case http_errc::overloaded:
         return {"overloaded", {503, 2}};
+    case http_errc::auth_unavailable:
+        return {"auth_unavailable", {503, 2}};
     }
     return {"internal", {500}};
+}
+
+http_errc code_of(auth_error::kind what) noexcept {
+    switch (what) {
+    case auth_error::kind::missing:
+    case auth_error::kind::invalid:
+        return http_errc::unauthorized;
+    case auth_error::kind::forbidden:
+        return http_errc::forbidden;
+    case auth_error::kind::unavailable:
+        return http_errc::auth_unavailable;
+    }
+    return http_errc::internal;
 }
 
 http_reply make_reply(answer what, boost::json::object error) {
@@ -104,9 +119,6 @@ http_reply make_reply(answer what, boost::json::object error) {
     reply.status = what.status;
     if (what.retry_after_seconds > 0) {
         reply.headers.emplace_back("Retry-After", std::to_string(what.retry_after_seconds));
-    }
-    if (what.status == 401) {
-        reply.headers.emplace_back("WWW-Authenticate", "Bearer");
     }
     boost::json::object body;
     body["error"] = std::move(error);
@@ -138,8 +150,20 @@ http_reply to_reply(const failure& error) {
 http_reply to_reply(http_errc code, std::string_view message) {
     const named_answer found = answer_to(code);
     http_reply reply = make_reply(found.what, {{"code", found.code}, {"message", message}});
+    if (code == http_errc::unauthorized) {
+        reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+    }
     if (code == http_errc::overloaded) {
         reply.no_room = message;
+    }
+    return reply;
+}
+
+http_reply to_reply(const auth_error& error) {
+    const named_answer found = answer_to(code_of(error.what));
+    http_reply reply = make_reply(found.what, {{"code", found.code}, {"message", error.detail}});
+    if (found.what.status == 401 || found.what.status == 403) {
+        reply.headers.emplace_back("WWW-Authenticate", challenge_of(error));
     }
     return reply;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/auth/authenticator.hpp"
 #include "gateway/http/http_message.hpp"
 #include "session/base/error.hpp"
 
@@ -25,12 +26,15 @@ enum class http_errc {
     headers_too_large,      ///< 431
     internal,               ///< 500. The reply does not say why.
     overloaded,             ///< 503
+    auth_unavailable,       ///< 503: nobody can be authenticated yet.
 };
 
 /// `{"error":{"code","message","path"?,"activeRunId"?}}` with the status of the code, and
-/// Retry-After if a retry may help. Only these two functions map codes to statuses.
+/// Retry-After if a retry may help. Only these functions map codes to statuses.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
+/// The same, with a WWW-Authenticate that says what is wrong (challenge_of).
+[[nodiscard]] http_reply to_reply(const auth_error& error);
 
 /// The reason phrase of a status line; "Unknown" for a status that this server never sends.
 [[nodiscard]] std::string_view reason_phrase(int status) noexcept;

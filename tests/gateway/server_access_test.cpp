@@ -120,7 +120,10 @@ TEST_F(ServerTest, DemandsTheBearerToken) {
         const raw_reply reply = ask(post("/agui", body, header));
         EXPECT_EQ(reply.status, 401);
         EXPECT_EQ(error_code(reply), "unauthorized");
-        EXPECT_EQ(reply.header("www-authenticate"), "Bearer");
+        EXPECT_EQ(
+            reply.header("www-authenticate"),
+            *header == '\0' ? "Bearer" : R"(Bearer error="invalid_token")"
+        );
     }
     EXPECT_EQ(ask(post("/agui", body, "Authorization: Bearer secret\r\n")).status, 200);
     EXPECT_EQ(ask(get("/version")).status, 401);

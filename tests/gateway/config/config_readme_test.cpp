@@ -65,6 +65,24 @@ const std::vector<std::string> everything{
     "mcp_servers.1.cwd=/tmp"
 };
 
+// Other modes of [auth], each with keys of its own.
+const std::vector<std::vector<std::string>> other_modes{
+    {"auth.mode=proxy", "auth.group_scopes.staff=run"},
+    {"auth.mode=bearer", "auth.tokens.0.name=ada", "auth.tokens.0.tenant=acme",
+     "auth.tokens.0.token_env=AGUI_TEST_KEY", "auth.tokens.0.scopes=[\"run\"]",
+     "auth.tokens.0.expires=\"2027-01-31\""},
+};
+
+// `everything` without its secrets, and with `instead`.
+std::vector<std::string> everything_but_secrets(const std::vector<std::string>& instead) {
+    std::vector<std::string> overrides = everything;
+    std::erase_if(overrides, [](const std::string& each) {
+        return each.ends_with("=AGUI_TEST_KEY");
+    });
+    overrides.insert(overrides.end(), instead.begin(), instead.end());
+    return overrides;
+}
+
 std::string without(std::string text, std::string_view unwanted) {
     std::erase_if(text, [&](char c) { return unwanted.find(c) != std::string_view::npos; });
     return text;
@@ -159,7 +177,8 @@ void add_printed(const config& all, printed_keys& to) {
             }
             continue;
         }
-        if (section.empty() || section.ends_with(".extra_body")) {
+        if (section.empty() || section.ends_with(".extra_body") ||
+            section.ends_with(".group_scopes")) {
             continue;
         }
         std::string value = without(line.substr(equals + 3), " ");
@@ -177,18 +196,17 @@ bool is_value(const std::string& text) {
 TEST_F(ConfigSecret, EveryKeyThatCanBePrintedIsDescribed) {
     const std::string file = write("secret", "sk-canary-file");
     printed_keys printed;
-    for (const auto& instead : std::vector<std::vector<std::string>>{
-             {"auth.token_env=AGUI_TEST_KEY", "session.store_password_env=AGUI_TEST_KEY",
-              "models.main.api_key_env=AGUI_TEST_KEY"},
-             {"auth.token_file=" + file, "session.store_password_file=" + file,
-              "models.main.api_key_file=" + file}
-         }) {
-        std::vector<std::string> overrides = everything;
-        std::erase_if(overrides, [](const std::string& each) {
-            return each.ends_with("=AGUI_TEST_KEY");
-        });
-        overrides.insert(overrides.end(), instead.begin(), instead.end());
-        const auto all = load(minimal, overrides);
+    std::vector<std::vector<std::string>> all_instead = other_modes;
+    all_instead.push_back(
+        {"auth.token_env=AGUI_TEST_KEY", "session.store_password_env=AGUI_TEST_KEY",
+         "models.main.api_key_env=AGUI_TEST_KEY"}
+    );
+    all_instead.push_back(
+        {"auth.token_file=" + file, "session.store_password_file=" + file,
+         "models.main.api_key_file=" + file}
+    );
+    for (const auto& instead : all_instead) {
+        const auto all = load(minimal, everything_but_secrets(instead));
         ASSERT_TRUE(all) << all.error().lines.front();
         add_printed(*all, printed);
     }
@@ -222,8 +240,11 @@ TEST(ConfigReadme, DescribesNoOtherKey) {
 
 TEST_F(ConfigSecret, EveryDefaultIsTheDescribedOne) {
     printed_keys printed;
-    for (const std::vector<std::string>& overrides :
-         {std::vector<std::string>(), everything}) { // The first one has most of the defaults.
+    std::vector<std::vector<std::string>> all_overrides{{}, everything};
+    for (const auto& instead : other_modes) {
+        all_overrides.push_back(everything_but_secrets(instead));
+    }
+    for (const auto& overrides : all_overrides) { // The first one has most of the defaults.
         const auto all = load(minimal, overrides);
         ASSERT_TRUE(all) << all.error().lines.front();
         add_printed(*all, printed);

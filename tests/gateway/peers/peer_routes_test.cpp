@@ -121,9 +121,9 @@ TEST_F(PeerRoutes, KnowTheSenderOfAPassedRequest) {
     EXPECT_FALSE(outcome_of(third->summary({"", "t"})).value());
 
     what.principal = "acme/eve";
-    EXPECT_EQ(send_passed(what, headers()).status, 400);
+    EXPECT_EQ(send_passed(what, headers()).status, 422);
     what.sender = "{";
-    EXPECT_EQ(send_passed(what, headers()).status, 400);
+    EXPECT_EQ(send_passed(what, headers()).status, 422);
 }
 
 // Several gateways must not pass a request around among themselves.

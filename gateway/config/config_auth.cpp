@@ -1,0 +1,184 @@
+#include "gateway/auth/caller.hpp"
+#include "gateway/config/config_sections.hpp"
+#include "gateway/config/config_values.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <set>
+#include <string_view>
+
+namespace agui::gateway {
+namespace {
+
+/// The number that a text of digits stands for; nullopt for any other text.
+std::optional<int> digits(std::string_view text) {
+    int number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, problem] = std::from_chars(text.data(), end, number);
+    const bool all = problem == std::errc{} && rest == end && !text.starts_with('-');
+    return all ? std::optional(number) : std::nullopt;
+}
+
+/// A day, `2027-01-31`, of which it is the first moment, or a time, `2027-01-31T08:00:00Z`.
+std::optional<unix_ms> moment_of(std::string_view text) {
+    constexpr std::size_t day_size = 10;
+    constexpr std::size_t time_size = 20;
+    if ((text.size() != day_size && text.size() != time_size) || text[4] != '-' || text[7] != '-') {
+        return std::nullopt;
+    }
+    const auto year = digits(text.substr(0, 4));
+    const auto month = digits(text.substr(5, 2));
+    const auto day_of_month = digits(text.substr(8, 2));
+    if (!year || !month || !day_of_month) {
+        return std::nullopt;
+    }
+    const std::chrono::year_month_day date{
+        std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+        std::chrono::day(static_cast<unsigned>(*day_of_month))
+    };
+    std::chrono::seconds of_day{0};
+    if (text.size() == time_size) {
+        const auto hour = digits(text.substr(11, 2));
+        const auto minute = digits(text.substr(14, 2));
+        const auto second = digits(text.substr(17, 2));
+        if (text[10] != 'T' || text[13] != ':' || text[16] != ':' || text[19] != 'Z' || !hour ||
+            !minute || !second || *hour > 23 || *minute > 59 || *second > 59) {
+            return std::nullopt;
+        }
+        of_day = std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
+                 std::chrono::seconds(*second);
+    }
+    if (!date.ok()) {
+        return std::nullopt;
+    }
+    const std::chrono::sys_time<std::chrono::milliseconds> at =
+        std::chrono::sys_days(date) + of_day;
+    return at.time_since_epoch().count();
+}
+
+void read_scope_list(config_table& table, std::vector<std::string>& scopes) {
+    table.value("scopes", scopes);
+    scope_set known;
+    for (const std::string& each : scopes) {
+        if (!known.add(each)) {
+            table.problem(
+                "scopes", "holds \"" + each +
+                              "\", but a scope is run, read, delete, approve, admin or "
+                              "agents:ID:run"
+            );
+        }
+    }
+}
+
+void read_caller_name(config_table& table, std::string_view key, std::string& name) {
+    if (table.value(key, name) && !name.empty() && !is_caller_name(name)) {
+        table.problem(key, "must be one line of at most 255 bytes");
+    }
+}
+
+void describe_token(config_table& table, token_config& token) {
+    read_caller_name(table, "name", token.name);
+    if (!table.is_printed() && token.name.empty()) {
+        table.problem("name", "is missing: it is the user whose token this is");
+    }
+    if (table.uses(!token.tenant.empty())) {
+        read_caller_name(table, "tenant", token.tenant);
+    }
+    secret_value(table, "token", token.token);
+    if (!table.is_printed() && !table.has("token_env") && !table.has("token_file")) {
+        table.problem("token_file", "is missing: name the file that holds the token, or token_env");
+    }
+    read_scope_list(table, token.scopes);
+    if (table.uses(!token.expires.empty()) && table.value("expires", token.expires)) {
+        token.expires_at = moment_of(token.expires);
+        if (!token.expires_at) {
+            table.problem("expires", "must be like \"2027-01-31\" or \"2027-01-31T08:00:00Z\"");
+        }
+    }
+}
+
+void read_header_name(config_table& table, std::string_view key, std::string& name) {
+    if (table.value(key, name) && !name.empty() && !is_word(name, "-_")) {
+        table.problem(key, "must be the name of an HTTP header");
+    }
+}
+
+void describe_proxy_headers(config_table& table, auth_config& auth) {
+    read_header_name(table, "user_header", auth.user_header);
+    if (auth.user_header.empty()) {
+        table.problem("user_header", "must not be empty");
+    }
+    read_header_name(table, "tenant_header", auth.tenant_header);
+    read_header_name(table, "groups_header", auth.groups_header);
+    table.value("group_scopes", auth.group_scopes);
+    for (const auto& [group, list] : auth.group_scopes) {
+        scope_set known;
+        known.add_list(list);
+        if (known.empty()) {
+            table.problem("group_scopes", "gives no scope to the group \"" + group + "\"");
+        }
+    }
+}
+
+/// The keys of one mode are errors in all others.
+void refuse_keys(
+    config_table& table, std::initializer_list<std::string_view> keys, std::string_view modes
+) {
+    for (const std::string_view key : keys) {
+        if (table.has(key)) {
+            table.problem(key, "needs mode = " + std::string(modes));
+        }
+    }
+}
+
+// Two tokens of one user are fine: one replaces the other without a gap.
+void check_tokens(config_table& table, const auth_config& auth) {
+    std::set<std::string_view> values{auth.token.value};
+    for (const token_config& each : auth.tokens) {
+        if (!each.token.value.empty() && !values.insert(each.token.value).second) {
+            table.problem("tokens", "\"" + each.name + "\" has the same token as another one");
+        }
+    }
+}
+
+} // namespace
+
+void describe_auth(config_table& table, auth_config& auth) {
+    using mode = auth_config::mode;
+    if (!table.has("mode")) {
+        table.problem("mode", "is missing: must be \"bearer\", \"proxy\" or \"none\"");
+    }
+    table.choice(
+        "mode", auth.kind, {{"bearer", mode::bearer}, {"proxy", mode::proxy}, {"none", mode::none}}
+    );
+    secret_value(table, "token", auth.token);
+    if (table.uses(!auth.tokens.empty())) {
+        table.tables("tokens", auth.tokens, describe_token);
+    }
+    if (table.uses(auth.kind == mode::proxy)) {
+        read_scope_list(table, auth.scopes);
+        describe_proxy_headers(table, auth);
+    }
+    const bool named = table.has("token_env") || table.has("token_file");
+    if (auth.kind == mode::bearer && !named && auth.tokens.empty()) {
+        table.problem(
+            "token_env",
+            "is missing: name the environment variable that holds the token, or set token_file"
+        );
+    }
+    if (auth.kind == mode::none && named) {
+        table.problem("mode", "\"none\" does not use a token: remove token_env and token_file");
+    } else if (auth.kind != mode::bearer) {
+        refuse_keys(table, {"token_env", "token_file", "tokens"}, "\"bearer\"");
+    }
+    if (auth.kind != mode::proxy) {
+        refuse_keys(
+            table, {"scopes", "user_header", "tenant_header", "groups_header", "group_scopes"},
+            "\"proxy\""
+        );
+    }
+    check_tokens(table, auth);
+}
+
+} // namespace agui::gateway

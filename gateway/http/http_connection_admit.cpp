@@ -1,0 +1,131 @@
+#include "gateway/http/http_connection.hpp"
+
+#include "gateway/http/query.hpp"
+#include "session/base/as_result.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+// Who may send a request for a route. If it returns false, reply_ must be sent.
+asio::awaitable<bool> http_connection::admit(const router::found& match, http_request& request) {
+    const access_settings& access = services_.access;
+    if (match.target != nullptr && match.target->peer) {
+        co_return admit_peer(request);
+    }
+    const bool is_guarded = match.target != nullptr && !match.target->guarded_parameter.empty() &&
+                            has_parameter(request.query, match.target->guarded_parameter);
+    const bool any_host = match.target != nullptr && match.target->any_host && !is_guarded;
+    if (!any_host && !access.allowed_hosts.empty() &&
+        !host_allowed(request.header("host"), access.allowed_hosts)) {
+        refuse(
+            http_errc::wrong_host, "This host name is not allowed: add it to server.allowed_hosts."
+        );
+        co_return false;
+    }
+    if (match.target == nullptr) {
+        http_reply reply = preflight_reply(request, access.cors_origins, match.methods);
+        if (reply.status == 403) {
+            services_.refused.report(request.header("origin"));
+        }
+        reply_ = std::move(reply);
+        co_return false;
+    }
+    // Kept, because a reload may replace it meanwhile.
+    const std::shared_ptr<authenticator> judge = services_.auth.get();
+    if (!match.target->open || is_guarded) {
+        const bool is_known = co_await identify(*judge, request);
+        if (!is_known) {
+            co_return false;
+        }
+    }
+    std::erase_if(request.headers, [&judge](const auto& each) { return judge->reads(each.first); });
+    co_return has_right_type(*match.target, request);
+}
+
+asio::awaitable<bool> http_connection::identify(authenticator& judge, http_request& request) {
+    enter(phase::handling);       // It may wait for keys.
+    boost::system::error_code ec; // If the peer has left, it is no proxy.
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    const presented_head head{
+        .headers = request.headers,
+        .from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies)
+    };
+    auth_result known = co_await judge.authenticate(head);
+    enter(phase::head);
+    if (!known) {
+        refuse_sender(request, known.error());
+        co_return false;
+    }
+    request.sender = std::move(*known);
+    request.principal = request.sender->principal;
+    co_return true;
+}
+
+// This also prevents cross-site form posts: a form cannot send this type.
+bool http_connection::has_right_type(const route& target, const http_request& request) {
+    const bool is_patch = target.json_patch && has_json_type(request, json_patch_type);
+    if (!target.json || is_patch || has_json_type(request, "application/json")) {
+        return true;
+    }
+    refuse(
+        http_errc::unsupported_media_type,
+        target.json_patch
+            ? "The Content-Type must be application/json or application/json-patch+json, "
+              "without a Content-Encoding."
+            : "The Content-Type must be application/json, without a Content-Encoding."
+    );
+    return false;
+}
+
+// The secret proves that the request does not come from a page. Only then is the connection exempt.
+bool http_connection::admit_peer(const http_request& request) {
+    const auto presented = bearer_in({.headers = request.headers});
+    if (services_.peer_secret.empty() || !presented ||
+        !same_secret(*presented, services_.peer_secret)) {
+        refuse_sender(
+            request, {presented ? auth_error::kind::invalid : auth_error::kind::missing,
+                      "A valid bearer token is required."}
+        );
+        return false;
+    }
+    place_->exempt();
+    return true;
+}
+
+void http_connection::refuse_sender(const http_request& request, const auth_error& why) {
+    reply_ = to_reply(why);
+    // Without credentials, nothing was guessed. A reserve place is not delayed, because others need
+    // it soon.
+    if (why.what == auth_error::kind::invalid && !place_->is_reserve()) {
+        delay_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
+    }
+}
+
+asio::awaitable<void> http_connection::delay_refusal() {
+    const auto time = std::exchange(delay_, {});
+    if (time.count() == 0) {
+        co_return;
+    }
+    enter(phase::handling);
+    asio::steady_timer timer(socket_.get_executor(), time);
+    (void)co_await timer.async_wait(as_result);
+}
+
+// Client address for the log, never empty.
+std::string http_connection::address_of_client(const http_request& request) const {
+    boost::system::error_code ec;
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    if (ec) {
+        return "unknown"; // The peer has left.
+    }
+    const std::string client = client_of(peer, request, services_.trusted_proxies);
+    return client.empty() ? peer.to_string() : client;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,145 @@
+// [auth]: its modes and their keys.
+
+#include "tests/gateway/config/config_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+using test::ConfigSecret;
+using test::load;
+using test::minimal;
+using test::problem_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ConfigAuth : public ConfigSecret {
+protected:
+    /// The path of a file that only its owner may read.
+    std::string secret_file(const std::string& name, const std::string& content) {
+        const std::string path = write(name, content);
+        using std::filesystem::perms;
+        std::filesystem::permissions(path, perms::owner_read | perms::owner_write);
+        return path;
+    }
+    std::vector<std::string> with_token(std::vector<std::string> more) {
+        std::vector<std::string> all{
+            "auth.mode=bearer", "auth.tokens.0.name=ada",
+            "auth.tokens.0.token_file=" + secret_file("ada", "the-token-of-ada")
+        };
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+};
+
+TEST_F(ConfigAuth, TokensHaveUsers) {
+    const auto all = load(
+        minimal, with_token(
+                     {"auth.tokens.0.tenant=acme", "auth.tokens.0.scopes=[\"run\",\"read\"]",
+                      "auth.tokens.0.expires=\"2027-01-31T08:00:05Z\""}
+                 )
+    );
+
+    ASSERT_TRUE(all) << all.error().lines.front();
+    const token_config& token = all->auth->tokens.at(0);
+    EXPECT_EQ(token.name, "ada");
+    EXPECT_EQ(token.tenant, "acme");
+    EXPECT_EQ(token.token.value, "the-token-of-ada");
+    EXPECT_THAT(token.scopes, ElementsAre("run", "read"));
+    EXPECT_EQ(token.expires_at, 1'801'382'405'000);
+    EXPECT_THAT(print_config(*all), HasSubstr("expires = '2027-01-31T08:00:05Z'"));
+}
+
+TEST_F(ConfigAuth, ATokenExpiresAtTheBeginOfADay) {
+    const auto expires = [this](const std::string& text) {
+        const auto all = load(minimal, with_token({"auth.tokens.0.expires=" + text}));
+        return all ? all->auth->tokens.at(0).expires_at : std::nullopt;
+    };
+    EXPECT_EQ(expires("\"2027-01-31\""), 1'801'353'600'000);
+    EXPECT_EQ(expires("\"2028-02-29\""), 1'835'395'200'000);
+    for (const char* wrong :
+         {"\"2027-02-29\"", "\"2027-13-01\"", "\"tomorrow\"", "\"2027-01-31T08:00:00\"",
+          "\"2027-01-31T24:00:00Z\"", "\"2027-1-31\"", "\"2027-01-3x\""}) {
+        EXPECT_EQ(expires(wrong), std::nullopt) << wrong;
+        EXPECT_FALSE(load(minimal, with_token({std::string("auth.tokens.0.expires=") + wrong})));
+    }
+}
+
+TEST_F(ConfigAuth, ATokenNeedsAUserAndASecretOfItsOwn) {
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=bearer", "auth.tokens.0.name=ada"}),
+        HasSubstr("auth.tokens.token_file: is missing")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, with_token({"auth.tokens.0.name=\"\""})),
+        HasSubstr("auth.tokens.name: is missing")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, with_token({"auth.tokens.0.scopes=[\"fly\"]"})),
+        HasSubstr("auth.tokens.scopes: holds \"fly\"")
+    );
+    EXPECT_THAT(
+        problem_of(
+            minimal, with_token(
+                         {"auth.tokens.1.name=eve",
+                          "auth.tokens.1.token_file=" + write("eve", "the-token-of-ada")}
+                     )
+        ),
+        HasSubstr("auth.tokens: \"eve\" has the same token as another one")
+    );
+}
+
+TEST_F(ConfigAuth, KeysOfAnotherModeAreErrors) {
+    EXPECT_THAT(
+        problem_of(minimal, with_token({"auth.user_header=X-User"})),
+        HasSubstr("auth.user_header: needs mode = \"proxy\"")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=proxy", "auth.token_env=AGUI_TEST_KEY"}),
+        HasSubstr("needs mode = \"bearer\"")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=proxy", "auth.user_header=\"X User\""}),
+        HasSubstr("auth.user_header: must be the name of an HTTP header")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=proxy", "auth.group_scopes.staff=fly"}),
+        HasSubstr("gives no scope to the group \"staff\"")
+    );
+}
+
+TEST_F(ConfigAuth, WarnsOfSettingsThatLetNobodyIn) {
+    const auto warnings = [](const std::vector<std::string>& overrides) {
+        const auto all = load(minimal, overrides);
+        return all ? warnings_of(*all) : all.error().lines;
+    };
+    EXPECT_THAT(
+        warnings(with_token({})),
+        ElementsAre("auth.tokens[ada]: without scopes, the token opens nothing")
+    );
+    EXPECT_THAT(
+        warnings({"auth.mode=proxy"}),
+        ElementsAre(HasSubstr("no server.trusted_proxies"), HasSubstr("auth.scopes: without"))
+    );
+    EXPECT_THAT(
+        warnings(
+            {"auth.mode=proxy", "server.trusted_proxies=[\"10.0.0.1\"]", "auth.scopes=[\"run\"]"}
+        ),
+        ElementsAre()
+    );
+    EXPECT_THAT(
+        warnings(with_token(
+            {"auth.tokens.0.scopes=[\"run\"]",
+             "auth.tokens.0.token_file=" + secret_file("short", "short")}
+        )),
+        ElementsAre(HasSubstr("auth.tokens[ada].token_file: the token has fewer than 16"))
+    );
+}
+
+} // namespace
+} // namespace agui::gateway
