@@ -59,7 +59,7 @@ server::impl::impl(config what, server_options given)
       refused(log),
       no_room(log),
       // Authentication.
-      auth(make_authenticator(settings)),
+      auth(make_authenticator(settings, log)),
       peer_secret(sha256_text(random_bytes(peer_secret_bytes))),
       wrong(log),
       // Conversations.
@@ -313,7 +313,7 @@ std::uint16_t server::start() {
         });
     }
     self.spawn("the report of wrong tokens has stopped", [&self] {
-        return self.report_wrong_tokens();
+        return self.look_after_auth();
     });
     self.spawn("accepting connections has stopped", [&self] { return self.door->run(); });
     return self.door->endpoint().port();

@@ -1,8 +1,11 @@
+#include "gateway/auth/jwt_authenticator.hpp"
 #include "gateway/auth/proxy_headers.hpp"
 #include "gateway/auth/token_list.hpp"
 #include "gateway/server_parts.hpp"
+#include "runner/http/http_transport.hpp"
 #include "session/base/ascii.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 namespace agui::gateway {
@@ -43,15 +46,54 @@ std::shared_ptr<authenticator> make_proxy(const auth_config& auth) {
     return make_proxy_authenticator(std::move(names));
 }
 
+std::shared_ptr<key_source> make_keys(const auth_config& auth, logger& log) {
+    if (auth.jwks_url.empty()) {
+        auto fixed = parse_key_set(auth.jwks);
+        if (!fixed) {
+            throw std::runtime_error("auth.jwks_file: " + fixed.error().detail);
+        }
+        return std::make_shared<key_source>(std::move(*fixed));
+    }
+    const key_source::limits bounds;
+    runner::http_endpoint endpoint;
+    endpoint.base_url = auth.jwks_url;
+    endpoint.ca_file = auth.jwks_ca_file;
+    endpoint.connect_timeout = bounds.time;
+    endpoint.first_byte_timeout = bounds.time;
+    endpoint.idle_timeout = bounds.time;
+    auto client = runner::make_http_client(std::move(endpoint));
+    if (!client) {
+        throw std::runtime_error("auth.jwks_url: " + client.error().detail);
+    }
+    return std::make_shared<key_source>(std::move(*client), bounds, log);
+}
+
+std::shared_ptr<authenticator> make_jwt(const auth_config& auth, logger& log) {
+    jwt_rules rules;
+    rules.issuer = auth.issuer;
+    rules.audiences = auth.audience;
+    for (const std::string& each : auth.algorithms) {
+        rules.algorithms.push_back(jws_algorithm_named(each).value());
+    }
+    rules.leeway = auth.leeway;
+    rules.user_claim = auth.user_claim;
+    rules.tenant_claim = auth.tenant_claim;
+    rules.scope_claim = auth.scope_claim;
+    rules.scopes = scopes_of(auth.scopes);
+    return make_jwt_authenticator(std::move(rules), make_keys(auth, log), system_clock());
+}
+
 } // namespace
 
-std::shared_ptr<authenticator> make_authenticator(const config& all) {
+std::shared_ptr<authenticator> make_authenticator(const config& all, logger& log) {
     using mode = auth_config::mode;
     switch (all.auth ? all.auth->kind : mode::none) {
     case mode::none:
         break;
     case mode::bearer:
         return make_tokens(*all.auth);
+    case mode::jwt:
+        return make_jwt(*all.auth, log);
     case mode::proxy:
         return make_proxy(*all.auth);
     }

@@ -65,7 +65,7 @@ struct server::impl {
     boost::asio::awaitable<void> drain(std::chrono::steady_clock::time_point deadline);
     boost::asio::awaitable<void> drop_old_logs();
     boost::asio::awaitable<void> look_for_lost_runs();
-    boost::asio::awaitable<void> report_wrong_tokens();
+    boost::asio::awaitable<void> look_after_auth();
     void watch_signals();
     void warn_of_settings();
     using provider_list =

@@ -89,7 +89,7 @@ struct memory_limits {
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
 [[nodiscard]] std::vector<network> make_networks(const std::vector<std::string>& texts);
 [[nodiscard]] access_settings make_access(const config& all);
-/// The authenticator of [auth], in server_auth.cpp.
-[[nodiscard]] std::shared_ptr<authenticator> make_authenticator(const config& all);
+/// The authenticator of [auth], in server_auth.cpp. `log` must outlive it.
+[[nodiscard]] std::shared_ptr<authenticator> make_authenticator(const config& all, logger& log);
 
 } // namespace agui::gateway

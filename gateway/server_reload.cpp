@@ -41,7 +41,7 @@ config_result<void> server::impl::reload(const config& fresh) {
     try {                                 // Failures must precede the first change.
         made = providers_with_new_keys(*next);
         if (next->auth != settings.auth) {
-            judge = make_authenticator(*next);
+            judge = make_authenticator(*next, log);
         }
     } catch (const std::runtime_error& error) {
         return config_problems{{error.what()}};

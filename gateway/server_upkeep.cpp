@@ -5,6 +5,7 @@
 #include "session/base/failpoint.hpp"
 
 #include <exception>
+#include <memory>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
@@ -13,7 +14,8 @@ using steady = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::minutes log_drop_period{10};
-constexpr std::chrono::minutes wrong_token_period{1}; ///< Period of wrong_tokens::sweep().
+/// Period of wrong_tokens::sweep() and authenticator::renew().
+constexpr std::chrono::minutes wrong_token_period{1};
 // Interval of the search for runs lost by other processes, which must end within five seconds after
 // their lease.
 constexpr std::chrono::seconds lost_run_period{2};
@@ -92,8 +94,13 @@ asio::awaitable<void> server::impl::look_for_lost_runs() {
     }
 }
 
-asio::awaitable<void> server::impl::report_wrong_tokens() {
+asio::awaitable<void> server::impl::look_after_auth() {
     while (!stopping) {
+        const std::shared_ptr<authenticator> current = auth.get();
+        co_await current->renew();
+        if (stopping) {
+            co_return; // The timer has been cancelled already.
+        }
         wrong_timer->expires_after(wrong_token_period);
         (void)co_await wrong_timer->async_wait(as_result); // Its cancellation is the end.
         wrong.sweep(steady::now());

@@ -67,6 +67,9 @@ public:
     /// True if a handler must not see the header (its name is in lower case), because it holds
     /// credentials for this gateway.
     [[nodiscard]] virtual bool reads(std::string_view header) const noexcept = 0;
+
+    /// Fetches keys again that are no longer fresh. To be called once a minute.
+    [[nodiscard]] virtual boost::asio::awaitable<void> renew() { co_return; }
 };
 
 } // namespace agui::gateway

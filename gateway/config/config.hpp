@@ -112,16 +112,28 @@ struct token_config {
 };
 
 struct auth_config {
-    enum class mode { none, bearer, proxy };
+    enum class mode { none, bearer, jwt, proxy };
     mode kind = mode::none;
     secret token; ///< Opens everything: its caller is everybody(). May be empty.
     std::vector<token_config> tokens;
-    std::vector<std::string> scopes; ///< Of every caller that a proxy names.
+    std::vector<std::string> scopes; ///< Of every caller that a proxy or a JWT names.
     std::string user_header = "X-Forwarded-User";
     std::string tenant_header; ///< Empty if users have no tenant.
     std::string groups_header; ///< Empty if groups decide nothing.
     /// The scopes of the members of a group, separated by spaces.
     std::map<std::string, std::string> group_scopes;
+    // For JWTs; see jwt_rules.
+    std::string jwks_url;     ///< Either this or jwks_file.
+    std::string jwks_ca_file; ///< More trusted certificates (PEM) for jwks_url; may be empty.
+    std::string jwks_file;
+    std::string jwks; ///< Content of jwks_file.
+    std::string issuer;
+    std::vector<std::string> audience;
+    std::vector<std::string> algorithms = {"RS256", "ES256", "EdDSA"};
+    std::chrono::seconds leeway{30};
+    std::string user_claim = "sub";
+    std::string tenant_claim;
+    std::string scope_claim = "scope";
 
     friend bool operator==(const auth_config&, const auth_config&) = default;
 };

@@ -3,6 +3,7 @@
 #include "gateway/http/listener.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -25,8 +26,8 @@ void check_passed_headers(
     }
     std::string text = "pass_headers of \"";
     text.append(tool).append(
-        "\" must not hold Authorization, because with auth.mode = \"bearer\" this header carries "
-        "the gateway's own token: use X-Upstream-Authorization"
+        "\" must not hold Authorization, because with this auth.mode the header carries the "
+        "gateway's own token: use X-Upstream-Authorization"
     );
     problems.push_back({table, std::move(text)});
 }
@@ -56,7 +57,22 @@ void check_token(std::vector<std::string>& found, const std::string& key, const 
     check_file(found, key, token);
 }
 
-// Settings with which nobody can do anything.
+bool is_cleartext_to_others(std::string_view url) {
+    constexpr std::string_view scheme = "http://";
+    if (!url.starts_with(scheme)) {
+        return false;
+    }
+    url.remove_prefix(scheme.size());
+    return std::ranges::none_of(
+        std::array<std::string_view, 3>{"127.0.0.1", "[::1]", "localhost"},
+        [url](std::string_view host) {
+            const std::string_view rest = url.substr(std::min(host.size(), url.size()));
+            return url.starts_with(host) && (rest.empty() || rest[0] == ':' || rest[0] == '/');
+        }
+    );
+}
+
+// Settings that let nobody in, or others than they should.
 void check_auth(std::vector<std::string>& found, const config& what) {
     const auth_config& auth = *what.auth;
     for (const token_config& each : auth.tokens) {
@@ -65,6 +81,13 @@ void check_auth(std::vector<std::string>& found, const config& what) {
                 "auth.tokens[" + each.name + "]: without scopes, the token opens nothing"
             );
         }
+    }
+    if (auth.kind == auth_config::mode::jwt && auth.scopes.empty() && auth.scope_claim.empty()) {
+        found.emplace_back("auth.scopes: without scopes or scope_claim, no token opens anything");
+    }
+    if (is_cleartext_to_others(auth.jwks_url)) {
+        found.emplace_back("auth.jwks_url: whoever can change this connection can make tokens: "
+                           "use https");
     }
     if (auth.kind != auth_config::mode::proxy) {
         return;
@@ -111,7 +134,7 @@ std::vector<access_problem> access_problems(const config& all) {
                        "to this gateway could send requests"}
         );
     }
-    if (all.auth && all.auth->kind == mode::bearer) {
+    if (all.auth && (all.auth->kind == mode::bearer || all.auth->kind == mode::jwt)) {
         for (const webhook_config& tool : all.tools.webhooks) {
             check_passed_headers(problems, "tools", tool.definition.name, tool.pass_headers);
         }

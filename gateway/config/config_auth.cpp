@@ -1,10 +1,13 @@
 #include "gateway/auth/caller.hpp"
+#include "gateway/auth/key_set.hpp"
 #include "gateway/config/config_sections.hpp"
 #include "gateway/config/config_values.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -121,6 +124,56 @@ void describe_proxy_headers(config_table& table, auth_config& auth) {
     }
 }
 
+void read_keys(config_table& table, auth_config& auth) {
+    if (table.uses(!auth.jwks_url.empty())) {
+        exact_url(table, "jwks_url", auth.jwks_url);
+    }
+    table.value("jwks_ca_file", auth.jwks_ca_file);
+    if (table.uses(!auth.jwks_file.empty()) && table.value("jwks_file", auth.jwks_file)) {
+        std::ifstream stream(auth.jwks_file, std::ios::binary);
+        auth.jwks.assign(std::istreambuf_iterator<char>(stream), {});
+        if (const auto keys = parse_key_set(auth.jwks); !keys) {
+            table.problem("jwks_file", "the file " + keys.error().detail);
+        }
+    }
+    if (auth.kind == auth_config::mode::jwt && auth.jwks_url.empty() == auth.jwks_file.empty()) {
+        table.problem("jwks_url", "set either this or jwks_file: the keys of the issuer");
+    }
+}
+
+void describe_jwt(config_table& table, auth_config& auth) {
+    read_keys(table, auth);
+    table.value("issuer", auth.issuer);
+    if (table.has_text("audience")) {
+        table.value("audience", auth.audience.emplace_back());
+    } else {
+        table.value("audience", auth.audience);
+    }
+    const bool is_used = auth.kind == auth_config::mode::jwt;
+    if (is_used && auth.issuer.empty()) {
+        table.problem(
+            "issuer", "is missing: the iss of the tokens, such as \"https://id.example\""
+        );
+    }
+    const bool is_named = std::ranges::find(auth.audience, "") == auth.audience.end();
+    if (is_used && (auth.audience.empty() || !is_named)) {
+        table.problem("audience", "is missing: an aud of the tokens that are for this gateway");
+    }
+    table.value("algorithms", auth.algorithms);
+    if (auth.algorithms.empty() || !std::ranges::all_of(auth.algorithms, [](const auto& each) {
+            return jws_algorithm_named(each).has_value();
+        })) {
+        table.problem("algorithms", "must hold some of RS256, ES256 and EdDSA");
+    }
+    table.time("leeway_seconds", auth.leeway, 0, 600);
+    table.value("user_claim", auth.user_claim);
+    if (auth.user_claim.empty()) {
+        table.problem("user_claim", "must not be empty");
+    }
+    table.value("tenant_claim", auth.tenant_claim);
+    table.value("scope_claim", auth.scope_claim);
+}
+
 /// The keys of one mode are errors in all others.
 void refuse_keys(
     config_table& table, std::initializer_list<std::string_view> keys, std::string_view modes
@@ -147,18 +200,24 @@ void check_tokens(config_table& table, const auth_config& auth) {
 void describe_auth(config_table& table, auth_config& auth) {
     using mode = auth_config::mode;
     if (!table.has("mode")) {
-        table.problem("mode", "is missing: must be \"bearer\", \"proxy\" or \"none\"");
+        table.problem("mode", "is missing: must be \"bearer\", \"jwt\", \"proxy\" or \"none\"");
     }
     table.choice(
-        "mode", auth.kind, {{"bearer", mode::bearer}, {"proxy", mode::proxy}, {"none", mode::none}}
+        "mode", auth.kind,
+        {{"bearer", mode::bearer}, {"jwt", mode::jwt}, {"proxy", mode::proxy}, {"none", mode::none}}
     );
     secret_value(table, "token", auth.token);
     if (table.uses(!auth.tokens.empty())) {
         table.tables("tokens", auth.tokens, describe_token);
     }
-    if (table.uses(auth.kind == mode::proxy)) {
+    if (table.uses(auth.kind == mode::proxy || auth.kind == mode::jwt)) {
         read_scope_list(table, auth.scopes);
+    }
+    if (table.uses(auth.kind == mode::proxy)) {
         describe_proxy_headers(table, auth);
+    }
+    if (table.uses(auth.kind == mode::jwt)) {
+        describe_jwt(table, auth);
     }
     const bool named = table.has("token_env") || table.has("token_file");
     if (auth.kind == mode::bearer && !named && auth.tokens.empty()) {
@@ -174,9 +233,19 @@ void describe_auth(config_table& table, auth_config& auth) {
     }
     if (auth.kind != mode::proxy) {
         refuse_keys(
-            table, {"scopes", "user_header", "tenant_header", "groups_header", "group_scopes"},
-            "\"proxy\""
+            table, {"user_header", "tenant_header", "groups_header", "group_scopes"}, "\"proxy\""
         );
+    }
+    if (auth.kind != mode::jwt) {
+        refuse_keys(
+            table,
+            {"jwks_url", "jwks_ca_file", "jwks_file", "issuer", "audience", "algorithms",
+             "leeway_seconds", "user_claim", "tenant_claim", "scope_claim"},
+            "\"jwt\""
+        );
+        if (auth.kind != mode::proxy) {
+            refuse_keys(table, {"scopes"}, "\"jwt\" or \"proxy\"");
+        }
     }
     check_tokens(table, auth);
 }

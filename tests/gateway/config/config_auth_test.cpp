@@ -113,6 +113,48 @@ TEST_F(ConfigAuth, KeysOfAnotherModeAreErrors) {
     );
 }
 
+TEST_F(ConfigAuth, JwtNeedsAnIssuerItsKeysAndAnAudience) {
+    const std::string rsa =
+        R"({"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]})";
+    const auto with = [](std::vector<std::string> more) {
+        std::vector<std::string> all{"auth.mode=jwt"};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    const std::string issuer = "auth.issuer=https://id.example";
+    const std::string url = "auth.jwks_url=https://id.example/keys";
+    const std::string file = "auth.jwks_file=" + write("keys", rsa);
+    const std::string audience = "auth.audience=agui";
+
+    const auto one = load(minimal, with({issuer, url, audience}));
+    ASSERT_TRUE(one) << one.error().lines.front();
+    EXPECT_THAT(one->auth->audience, ElementsAre("agui"));
+    const auto all = load(minimal, with({issuer, file, "auth.audience=[\"a\",\"b\"]"}));
+    ASSERT_TRUE(all) << all.error().lines.front();
+    EXPECT_THAT(all->auth->audience, ElementsAre("a", "b"));
+    EXPECT_EQ(all->auth->jwks, rsa);
+    EXPECT_THAT(problem_of(minimal, with({issuer, audience})), HasSubstr("auth.jwks_url: set"));
+    EXPECT_THAT(
+        problem_of(minimal, with({issuer, audience, url, file})), HasSubstr("auth.jwks_url: set")
+    );
+    EXPECT_THAT(problem_of(minimal, with({url, audience})), HasSubstr("auth.issuer: is missing"));
+    EXPECT_THAT(problem_of(minimal, with({url, issuer})), HasSubstr("auth.audience: is missing"));
+    EXPECT_THAT(
+        problem_of(
+            minimal, with({issuer, audience, "auth.jwks_file=" + write("bad", R"({"keys":[]})")})
+        ),
+        HasSubstr("auth.jwks_file: the file holds no")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, with({url, issuer, audience, "auth.algorithms=[\"HS256\"]"})),
+        HasSubstr("auth.algorithms: must hold some of")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=bearer", "auth.token_env=AGUI_TEST_KEY", url}),
+        HasSubstr("auth.jwks_url: needs mode = \"jwt\"")
+    );
+}
+
 TEST_F(ConfigAuth, WarnsOfSettingsThatLetNobodyIn) {
     const auto warnings = [](const std::vector<std::string>& overrides) {
         const auto all = load(minimal, overrides);
@@ -131,6 +173,18 @@ TEST_F(ConfigAuth, WarnsOfSettingsThatLetNobodyIn) {
             {"auth.mode=proxy", "server.trusted_proxies=[\"10.0.0.1\"]", "auth.scopes=[\"run\"]"}
         ),
         ElementsAre()
+    );
+    const auto of_url = [&](const std::string& url) {
+        return warnings(
+            {"auth.mode=jwt", "auth.issuer=https://id.example", "auth.audience=agui",
+             "auth.jwks_url=" + url}
+        );
+    };
+    EXPECT_THAT(of_url("https://id.example/keys"), ElementsAre());
+    EXPECT_THAT(of_url("http://127.0.0.1:8081/keys"), ElementsAre());
+    EXPECT_THAT(of_url("http://localhost/keys"), ElementsAre());
+    EXPECT_THAT(
+        of_url("http://localhost.example/keys"), ElementsAre(HasSubstr("auth.jwks_url: whoever"))
     );
     EXPECT_THAT(
         warnings(with_token(

@@ -68,6 +68,8 @@ const std::vector<std::string> everything{
 // Other modes of [auth], each with keys of its own.
 const std::vector<std::vector<std::string>> other_modes{
     {"auth.mode=proxy", "auth.group_scopes.staff=run"},
+    {"auth.mode=jwt", "auth.issuer=https://id.example", "auth.audience=agui",
+     "auth.jwks_url=https://id.example/keys"},
     {"auth.mode=bearer", "auth.tokens.0.name=ada", "auth.tokens.0.tenant=acme",
      "auth.tokens.0.token_env=AGUI_TEST_KEY", "auth.tokens.0.scopes=[\"run\"]",
      "auth.tokens.0.expires=\"2027-01-31\""},

@@ -1,0 +1,103 @@
+#include "gateway/auth/jwt_authenticator.hpp"
+
+#include "gateway/auth/verified_tokens.hpp"
+
+#include <openssl/sha.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+// Each remembered caller takes about 500 bytes: 5 MB in all.
+constexpr std::size_t remembered_half = 5'000;
+
+auth_error invalid_token(std::string_view why) {
+    return {auth_error::kind::invalid, std::string(why)};
+}
+
+class jwt_authenticator final : public authenticator {
+public:
+    jwt_authenticator(jwt_rules rules, std::shared_ptr<key_source> keys, const clock& time)
+        : rules_(std::move(rules)), source_(std::move(keys)), time_(time) {}
+
+    asio::awaitable<auth_result> authenticate(const presented_head& head) override {
+        const auto token = bearer_in(head);
+        if (!token) {
+            const bool none = !head.has("authorization");
+            co_return auth_error{
+                none ? auth_error::kind::missing : auth_error::kind::invalid,
+                "A valid bearer token is required."
+            };
+        }
+        if (token->size() > jwt_bytes_max) {
+            co_return invalid_token("The token is longer than 8 KB.");
+        }
+        auth_result known = check(*token);
+        if (known || known.error().what != auth_error::kind::unavailable) {
+            co_return known;
+        }
+        const bool is_certain = co_await source_->refresh();
+        known = check(*token);
+        const bool still_unknown = !known && known.error().what == auth_error::kind::unavailable;
+        if (still_unknown && is_certain) {
+            co_return invalid_token("The token was signed with an unknown key.");
+        }
+        co_return known;
+    }
+
+    bool reads(std::string_view header) const noexcept override {
+        return header == "authorization";
+    }
+    asio::awaitable<void> renew() override { return source_->renew(); }
+
+private:
+    // auth_error::kind::unavailable: no known key fits.
+    auth_result check(std::string_view token) {
+        const std::shared_ptr<const key_set> keys = source_->get();
+        const unix_ms now = time_.now();
+        if (!keys) {
+            return unavailable();
+        }
+        token_sha256 digest{};
+        SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+        if (auto found = verified_.find(digest, keys, now)) {
+            return found;
+        }
+        jwt_outcome outcome = check_jwt(token, *keys, rules_, now);
+        if (std::holds_alternative<jwt_key_unknown>(outcome)) {
+            return unavailable();
+        }
+        if (const auto* refused = std::get_if<jwt_refused>(&outcome)) {
+            return invalid_token(refused->why);
+        }
+        auto who = std::make_shared<const caller>(std::move(std::get<caller>(outcome)));
+        verified_.add(digest, keys, who);
+        return who;
+    }
+
+    static auth_error unavailable() {
+        return {
+            auth_error::kind::unavailable,
+            "The keys that would verify the token cannot be had at the moment: try again later."
+        };
+    }
+
+    const jwt_rules rules_;
+    const std::shared_ptr<key_source> source_;
+    const clock& time_;
+    verified_tokens verified_{remembered_half};
+};
+
+} // namespace
+
+std::shared_ptr<authenticator>
+make_jwt_authenticator(jwt_rules rules, std::shared_ptr<key_source> keys, const clock& time) {
+    return std::make_shared<jwt_authenticator>(std::move(rules), std::move(keys), time);
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,158 @@
+#include "gateway/auth/key_source.hpp"
+
+#include "runner/base/timeout.hpp"
+#include "session/base/pause.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+using steady = std::chrono::steady_clock;
+
+namespace {
+
+// The fetch may be on another thread, so who waits for it polls.
+constexpr std::chrono::milliseconds fetch_poll{20};
+constexpr unsigned doublings_max = 10;
+
+failure not_fetched(std::string detail) { return {errc::internal, std::move(detail), {}, {}}; }
+
+} // namespace
+
+key_source::key_source(key_set fixed) : keys_(std::make_shared<const key_set>(std::move(fixed))) {}
+
+key_source::key_source(std::shared_ptr<runner::http_client> client, limits bounds, logger& log)
+    : client_(std::move(client)), limits_(bounds), log_(&log) {}
+
+std::shared_ptr<const key_set> key_source::get() const {
+    const std::lock_guard lock(mutex_);
+    const bool is_old = client_ && steady::now() - fetched_ >= limits_.usable;
+    return is_old ? nullptr : keys_;
+}
+
+bool key_source::is_fetching() const {
+    const std::lock_guard lock(mutex_);
+    return fetching_;
+}
+
+bool key_source::has_failed() const {
+    const std::lock_guard lock(mutex_);
+    return failures_ > 0;
+}
+
+key_source::turn key_source::take_turn() {
+    const std::lock_guard lock(mutex_);
+    if (!client_ || (!fetching_ && steady::now() < next_)) {
+        return turn::pause;
+    }
+    if (fetching_) {
+        return turn::wait;
+    }
+    fetching_ = true;
+    return turn::fetch;
+}
+
+asio::awaitable<bool> key_source::refresh() {
+    switch (take_turn()) {
+    case turn::pause:
+        break;
+    case turn::wait: {
+        const auto give_up = steady::now() + limits_.time;
+        while (is_fetching() && steady::now() < give_up) {
+            co_await pause(fetch_poll);
+        }
+        break;
+    }
+    case turn::fetch: {
+        result<std::string> text = co_await fetch_in_time();
+        end_fetch(text);
+        break;
+    }
+    }
+    co_return !has_failed();
+}
+
+asio::awaitable<void> key_source::renew() {
+    bool is_due = false;
+    {
+        const std::lock_guard lock(mutex_);
+        is_due = client_ && (!keys_ || steady::now() - fetched_ >= limits_.fresh);
+    }
+    if (is_due) {
+        (void)co_await refresh();
+    }
+}
+
+// Must not throw, because fetching_ would stay set.
+asio::awaitable<result<std::string>> key_source::fetch_in_time() {
+    try {
+        auto text = co_await runner::with_deadline(fetch(), steady::now() + limits_.time);
+        if (!text) {
+            co_return not_fetched("the server did not answer in time");
+        }
+        co_return std::move(*text);
+    } catch (const std::exception& error) {
+        co_return not_fetched(error.what());
+    }
+}
+
+asio::awaitable<result<std::string>> key_source::fetch() {
+    runner::transport_request request;
+    request.method = runner::http_method::get;
+    request.headers = {{"Accept", "application/jwk-set+json, application/json"}};
+    auto answer = co_await client_->send(request);
+    if (!answer) {
+        co_return not_fetched(answer.error().detail);
+    }
+    if ((*answer)->status() != 200) {
+        co_return not_fetched("the server answered " + std::to_string((*answer)->status()));
+    }
+    std::string text;
+    for (;;) {
+        const auto piece = co_await (*answer)->read();
+        if (!piece) {
+            co_return not_fetched(piece.error().detail);
+        }
+        if (piece->empty()) {
+            co_return text;
+        }
+        if (text.size() + piece->size() > key_set_bytes_max) {
+            co_return not_fetched("the answer is longer than 256 KB");
+        }
+        text += *piece;
+    }
+}
+
+void key_source::end_fetch(const result<std::string>& text) {
+    auto read = text ? parse_key_set(*text) : result<key_set>(text.error());
+    const std::lock_guard lock(mutex_);
+    fetching_ = false;
+    const auto now = steady::now();
+    if (!read) {
+        const auto wait = limits_.first_pause * (1U << std::min(failures_, doublings_max));
+        next_ = now + std::min(wait, limits_.interval);
+        ++failures_;
+        log_->log(
+            log_level::warning, "the keys of auth.jwks_url could not be fetched",
+            {{"error", read.error().detail}}
+        );
+        return;
+    }
+    failures_ = 0;
+    fetched_ = now;
+    next_ = now + limits_.interval;
+    if (keys_ && text_ == *text) {
+        return;
+    }
+    log_->log(
+        log_level::info, "the keys of auth.jwks_url were fetched",
+        {{"usable", std::to_string(read->keys.size())}, {"others", std::to_string(read->unusable)}}
+    );
+    text_ = *text;
+    keys_ = std::make_shared<const key_set>(std::move(*read));
+}
+
+} // namespace agui::gateway

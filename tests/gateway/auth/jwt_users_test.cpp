@@ -1,0 +1,109 @@
+// A server that accepts the tokens of an issuer.
+
+#include "tests/gateway/auth/token_maker.hpp"
+#include "tests/gateway/server_fixture.hpp"
+#include "tests/runner/http/http_test_server.hpp"
+
+#include <boost/json/object.hpp>
+#include <gmock/gmock.h>
+
+#include <string>
+#include <thread>
+
+namespace agui::test {
+namespace {
+
+using gateway::auth_config;
+using gateway::jws_algorithm;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class JwtUsers : public server_test {
+protected:
+    JwtUsers() {
+        settings.auth.emplace();
+        settings.auth->kind = auth_config::mode::jwt;
+        settings.auth->issuer = "https://id.example";
+        settings.auth->audience = {"agui"};
+        settings.auth->jwks = maker.jwks();
+    }
+    ~JwtUsers() override { server.reset(); }
+
+    raw_reply read(const token_maker& by, std::string_view user, std::string_view path) {
+        const std::string token = by.token(claims_of(user, system_clock().now()));
+        return ask(get(path, "Authorization: Bearer " + token + "\r\n"));
+    }
+
+    token_maker maker{jws_algorithm::es256, "one"};
+    token_maker other{jws_algorithm::es256, "two"};
+};
+
+TEST_F(JwtUsers, HaveTheirOwnThreads) {
+    start();
+    const std::string token = maker.token(claims_of("ada", system_clock().now()));
+    EXPECT_EQ(
+        ask(post("/agui", run_body("t", "r"), "Authorization: Bearer " + token + "\r\n")).status,
+        200
+    );
+
+    const std::string_view messages = "/agui/threads/t/messages";
+    EXPECT_THAT(read(maker, "ada", messages).body, HasSubstr("hello"));
+    EXPECT_THAT(read(maker, "eve", messages).body, Not(HasSubstr("hello")));
+    EXPECT_EQ(read(other, "ada", messages).status, 401);
+    EXPECT_EQ(ask(get(messages)).status, 401);
+}
+
+TEST_F(JwtUsers, AreKnownByTheKeysOfAServer) {
+    boost::asio::io_context context;
+    std::string keys = maker.jwks();
+    http_test_server issuer(context, [&](server_connection& peer) -> boost::asio::awaitable<void> {
+        for (;;) {
+            const std::string request = co_await peer.read_request();
+            if (request.empty()) {
+                co_return;
+            }
+            co_await peer.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " +
+                std::to_string(keys.size()) + "\r\n\r\n" + keys
+            );
+        }
+    });
+    std::thread thread([&context] { context.run(); });
+    settings.auth->jwks.clear();
+    settings.auth->jwks_url = issuer.url("/keys");
+    start();
+
+    EXPECT_EQ(read(maker, "ada", "/agui/threads").status, 200);
+    EXPECT_EQ(read(other, "ada", "/agui/threads").status, 401);
+
+    server.reset();
+    context.stop();
+    thread.join();
+}
+
+TEST_F(JwtUsers, WaitForAnIssuerThatCannotBeReached) {
+    settings.auth->jwks.clear();
+    settings.auth->jwks_url = "http://127.0.0.1:1/keys";
+    start();
+
+    const raw_reply reply = read(maker, "ada", "/agui/threads");
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_EQ(error_code(reply), "auth_unavailable");
+    EXPECT_EQ(reply.header("retry-after"), "2");
+    EXPECT_EQ(ask(get("/agui/threads")).status, 401);
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+}
+
+TEST_F(JwtUsers, AReloadBringsNewKeys) {
+    start();
+    gateway::config fresh = settings;
+    fresh.auth->jwks = other.jwks();
+
+    EXPECT_TRUE(server->reload(fresh));
+
+    EXPECT_EQ(read(maker, "ada", "/agui/threads").status, 401);
+    EXPECT_EQ(read(other, "ada", "/agui/threads").status, 200);
+}
+
+} // namespace
+} // namespace agui::test
