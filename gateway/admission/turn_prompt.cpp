@@ -1,6 +1,7 @@
 #include "gateway/admission/turn_prompt.hpp"
 
 #include "runner/loop/context_part.hpp"
+#include "session/base/contains.hpp"
 #include "session/history/prompt_fold.hpp"
 
 #include <algorithm>
@@ -108,10 +109,6 @@ told_before(const session::changes& change, const session::thread_record& before
 
 bool keeps_tools(const agent_entry& agent) noexcept { return agent.tool_list == tool_list::append; }
 
-bool is_in(const std::vector<std::string>& names, std::string_view name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
 // Definitions of the tools that were told, are not offered, and are not recorded as withdrawn. Only
 // requests bring tools that go away; what they brought is in `before`.
 boost::json::array withdrawn_tools(
@@ -123,7 +120,7 @@ boost::json::array withdrawn_tools(
         const boost::json::object* const tool = each.if_object();
         const std::string_view name =
             tool == nullptr ? std::string_view() : session::name_of_tool(*tool);
-        if (tool == nullptr || !is_in(told.tools, name) || is_in(offered, name)) {
+        if (tool == nullptr || !contains(told.tools, name) || contains(offered, name)) {
             continue;
         }
         boost::json::object definition = session::definition_of_kept(*tool);
@@ -161,7 +158,7 @@ void add_kept_tools(
             continue;
         }
         runner::tool_definition kept = definition_of(each.get_object());
-        if (is_in(told.tools, kept.name) &&
+        if (contains(told.tools, kept.name) &&
             std::ranges::find(withdrawn, kept.name, &runner::tool_definition::name) ==
                 withdrawn.end()) {
             withdrawn.push_back(std::move(kept));

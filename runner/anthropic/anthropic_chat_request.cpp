@@ -48,18 +48,9 @@ std::string_view name_of(anthropic_display display) noexcept {
     return {};
 }
 
-bool is_dropped(const anthropic_settings& settings, std::string_view setting) {
-    return std::ranges::find(settings.drop, setting) != settings.drop.end();
-}
-
 /// True for the effort "none" of other dialects.
 bool wants_no_thinking(const model_request& request, const anthropic_settings& settings) {
-    return request.parameters.reasoning_effort == "none" &&
-           !is_dropped(settings, "reasoning_effort");
-}
-
-bool forces_call(const tool_choice& choice) noexcept {
-    return choice.kind == tool_choice::mode::required || choice.kind == tool_choice::mode::named;
+    return request.parameters.reasoning_effort == "none" && !drops(settings, "reasoning_effort");
 }
 
 /// True if the request has a forced choice in place of thinking. A model without forced choices
@@ -68,8 +59,8 @@ bool has_choice_instead(
     const model_request& request, const anthropic_settings& settings, const anthropic_rules& rules
 ) {
     const std::optional<tool_choice>& choice = request.parameters.tool_choice;
-    return choice && choice->instead_of_thinking && forces_call(*choice) && rules.forced_choice &&
-           rules.no_thinking && !is_dropped(settings, "tool_choice");
+    return choice && choice->instead_of_thinking && choice->forces_call() && rules.forced_choice &&
+           rules.no_thinking && !drops(settings, "tool_choice");
 }
 
 /// The member `thinking` of a request.
@@ -84,7 +75,7 @@ thinking_choice choose_thinking(
     const model_request& request, const anthropic_settings& settings, const anthropic_rules& rules
 ) {
     thinking_choice choice;
-    if (is_dropped(settings, "thinking") || settings.extra_body.contains("thinking")) {
+    if (drops(settings, "thinking") || settings.extra_body.contains("thinking")) {
         return choice;
     }
     if (settings.thinking != anthropic_thinking::model_default &&
@@ -122,7 +113,7 @@ public:
 
 private:
     [[nodiscard]] bool is_dropped(std::string_view setting) const {
-        return runner::is_dropped(settings_, setting);
+        return drops(settings_, setting);
     }
     void leave_out(std::string_view setting) const;
     void thinking();
@@ -274,7 +265,7 @@ void request_writer::tool_choice() {
     const json::object* const thinking = object_in(settings_.extra_body, "thinking");
     const bool has_budget = thinking != nullptr && string_in(*thinking, "type") == "enabled" &&
                             !has_choice_instead(request_, settings_, rules_);
-    const bool forces = forces_call(choice);
+    const bool forces = choice.forces_call();
     // Nothing says that a choice may name a tool that is not in the list.
     const bool is_unlisted = choice.kind == mode::named && tools_.is_added(choice.name);
     if (is_unlisted || (forces && (!rules_.forced_choice || has_budget))) {

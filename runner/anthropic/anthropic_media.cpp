@@ -3,10 +3,10 @@
 #include "runner/base/json_text.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/provider/media_url.hpp"
+#include "session/base/contains.hpp"
 #include "session/base/white_space.hpp"
 #include "session/conversation/media_part.hpp"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -25,9 +25,7 @@ constexpr std::array<std::string_view, 4> image_types = {
 };
 constexpr std::string_view pdf_type = "application/pdf";
 
-bool is_image_type(std::string_view type) noexcept {
-    return std::ranges::find(image_types, type) != image_types.end();
-}
+bool is_image_type(std::string_view type) noexcept { return contains(image_types, type); }
 
 void append_base64(std::string& out, const media_part& from) {
     out.append(R"({"type":"base64")");

@@ -35,10 +35,6 @@ using session::message;
 using session::role;
 using block_kind = answer_blocks::block::kind;
 
-bool is_system(const message& value) noexcept {
-    return value.role == role::system || value.role == role::developer;
-}
-
 class conversation_writer {
 public:
     conversation_writer(

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/contains.hpp"
 #include "session/base/white_space.hpp"
 
 #include <algorithm>
@@ -88,15 +89,11 @@ bool takes_system_messages(std::string_view name) noexcept {
     return major > 4 || (major == 4 && minor >= 8);
 }
 
-bool drops(const anthropic_settings& settings, std::string_view setting) {
-    return std::ranges::find(settings.drop, setting) != settings.drop.end();
-}
-
-bool forces_a_call(const tool_choice& choice) noexcept {
-    return choice.kind == tool_choice::mode::required || choice.kind == tool_choice::mode::named;
-}
-
 } // namespace
+
+bool drops(const anthropic_settings& settings, std::string_view setting) {
+    return contains(settings.drop, setting);
+}
 
 anthropic_rules anthropic_rules_of(std::string_view model) {
     const std::string name = own_name(model);
@@ -152,7 +149,7 @@ anthropic_refusals(const model_parameters& parameters, const anthropic_settings&
     if (parameters.seed) {
         refuse("seed", "a seed: its dialect has none");
     }
-    if (parameters.tool_choice && forces_a_call(*parameters.tool_choice) && !rules.forced_choice) {
+    if (parameters.tool_choice && parameters.tool_choice->forces_call() && !rules.forced_choice) {
         refuse("tool_choice", "a tool_choice that forces a call");
     }
     if (settings.thinking == anthropic_thinking::disabled && !rules.no_thinking) {

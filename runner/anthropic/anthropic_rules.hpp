@@ -47,6 +47,9 @@ inline constexpr std::array<std::string_view, 10> anthropic_setting_names = {
     "parallel_tool_calls",
 };
 
+/// True if the setting of that name is in anthropic_settings::drop.
+[[nodiscard]] bool drops(const anthropic_settings& settings, std::string_view setting);
+
 /// True if the server takes the text as a stop sequence: it refuses white space alone.
 [[nodiscard]] bool is_anthropic_stop(std::string_view text) noexcept;
 

@@ -1,5 +1,6 @@
 #include "runner/base/added_tools.hpp"
 
+#include "session/base/contains.hpp"
 #include "session/conversation/prompt_record.hpp"
 
 #include <algorithm>
@@ -33,9 +34,7 @@ void added_tools::make_list(const std::vector<session::message>& messages) {
     for (auto each = messages.begin(); listed_.empty() && each != messages.end(); ++each) {
         listed_ = added_with(*each);
     }
-    std::erase_if(added_, [this](const tool_definition* tool) {
-        return std::ranges::find(listed_, tool) != listed_.end();
-    });
+    std::erase_if(added_, [this](const tool_definition* tool) { return contains(listed_, tool); });
 }
 
 bool added_tools::is_added(std::string_view name) const {

@@ -35,6 +35,11 @@ struct tool_choice {
     /// requests that no other model call follows: thoughts must not be missing in the middle of a
     /// turn.
     bool instead_of_thinking = false;
+
+    /// True if the model must call a tool.
+    [[nodiscard]] bool forces_call() const noexcept {
+        return kind == mode::required || kind == mode::named;
+    }
 };
 
 /// "auto", "none", "required"; anything else is a tool's name.

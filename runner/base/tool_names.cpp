@@ -12,19 +12,14 @@ namespace {
 constexpr std::size_t hash_length = 8;
 constexpr std::string_view namespace_prefix = "functions.";
 
-bool is_name_character(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-}
-
 bool fits(std::string_view name) noexcept {
     return !name.empty() && name.size() <= sent_tool_name_max &&
-           std::ranges::all_of(name, is_name_character);
+           std::ranges::all_of(name, is_tool_name_character);
 }
 
 std::string fitted(std::string_view name, std::uint64_t attempt) {
     std::string made(name.substr(0, sent_tool_name_max - hash_length - 1));
-    std::ranges::replace_if(made, [](char c) { return !is_name_character(c); }, '_');
+    std::ranges::replace_if(made, [](char c) { return !is_tool_name_character(c); }, '_');
     return made + "_" + short_hash(name, hash_length, attempt);
 }
 

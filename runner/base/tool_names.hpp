@@ -14,6 +14,12 @@ namespace agui::runner {
 /// The longest name of a tool that every model server takes.
 inline constexpr std::size_t sent_tool_name_max = 64;
 
+/// True for a character that every model server takes in such a name: `[a-zA-Z0-9_-]`.
+[[nodiscard]] constexpr bool is_tool_name_character(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
 /// Translates tool names between the tools' executors, who see the real names, and model servers,
 /// which accept `[a-zA-Z0-9_-]{1,64}` and answer 400 to a request with any other name (OpenAI,
 /// Mistral, Bedrock; Anthropic the same up to 128). A dialect writes sent() wherever a request

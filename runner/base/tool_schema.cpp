@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/contains.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/system/error_code.hpp>
@@ -121,7 +122,7 @@ struct object_members {
                                         : nullptr;
         if (listed == nullptr) {
             known->value() = json::object{{key, json::array{known->value(), schema}}};
-        } else if (std::ranges::find(*listed, schema) == listed->end()) {
+        } else if (!contains(*listed, schema)) {
             listed->push_back(schema);
         }
     }

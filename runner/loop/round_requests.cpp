@@ -2,6 +2,7 @@
 
 #include "runner/base/tool_names.hpp"
 #include "runner/loop/run_hooks.hpp"
+#include "session/base/contains.hpp"
 #include "session/conversation/run_segment.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ bool calls_any(
 ) {
     return std::ranges::any_of(history, [&](const session::message& each) {
         return std::ranges::any_of(each.tool_calls, [&](const session::tool_call& call) {
-            return std::ranges::find(tools, call.name) != tools.end();
+            return contains(tools, call.name);
         });
     });
 }

@@ -1,6 +1,7 @@
 #include "runner/loop/run_tools.hpp"
 
 #include "runner/base/tool_schema.hpp"
+#include "session/base/contains.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -53,8 +54,7 @@ run_tools::run_tools(
       own_(agent.own_tools),
       offered_(server_tools_of(*server_, agent)) {
     const auto is_left_out = [&agent](const tool_definition& tool) {
-        return agent.keeps_tool_list &&
-               std::ranges::find(agent.tool_order, tool.name) == agent.tool_order.end();
+        return agent.keeps_tool_list && !contains(agent.tool_order, tool.name);
     };
     std::erase_if(offered_, is_left_out);
     std::erase_if(external, is_left_out);
@@ -73,7 +73,7 @@ run_tools::run_tools(
         sort(agent.tool_order);
     }
     const auto is_late = [&agent](const tool_definition& tool) {
-        return std::ranges::find(agent.late_tools, tool.name) != agent.late_tools.end();
+        return contains(agent.late_tools, tool.name);
     };
     if (std::ranges::any_of(offered_, is_late)) {
         with_late_ = offered_;

@@ -2,6 +2,7 @@
 
 #include "runner/mcp/mcp_progress.hpp"
 #include "session/base/as_result.hpp"
+#include "session/base/contains.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/json_memory.hpp"
 
@@ -275,7 +276,7 @@ tool_function mcp_link::function_of(std::string tool, std::string resource_uri) 
             resource_uri = std::move(resource_uri),
             names = settings_.pass_headers](tool_invocation invocation) {
         std::erase_if(invocation.headers, [&names](const auto& header) {
-            return std::ranges::find(names, header.first) == names.end();
+            return !contains(names, header.first);
         });
         const auto progress = invocation.run == nullptr
                                   ? nullptr

@@ -1,8 +1,10 @@
 #include "runner/mcp/mcp_tool_list.hpp"
 
 #include "runner/base/json_members.hpp"
+#include "runner/base/tool_names.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/contains.hpp"
 #include "session/base/json_member.hpp"
 #include "session/base/sound_text.hpp"
 
@@ -22,11 +24,6 @@ namespace {
 constexpr std::size_t server_name_max = 32;
 constexpr std::string_view prefix = "mcp__";
 constexpr std::string_view separator = "__";
-
-bool is_name_character(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-}
 
 // Descriptions have paragraphs and indented lists.
 constexpr std::string_view kept_in_descriptions = "\n\t";
@@ -72,7 +69,7 @@ void clean_schema(json::value& schema) {
     }
     for (auto& member : *members) {
         const auto is_one_of = [key = std::string_view(member.key())](const auto& keywords) {
-            return std::ranges::find(keywords, key) != keywords.end();
+            return contains(keywords, key);
         };
         json::string* const text = member.value().if_string();
         if (text != nullptr && is_one_of(text_keywords)) {
@@ -186,7 +183,7 @@ std::string mcp_offered_name(std::string_view server, std::string_view tool) {
 
 bool is_mcp_server_name(std::string_view name) noexcept {
     return !name.empty() && name.size() <= server_name_max &&
-           std::ranges::all_of(name, is_name_character) && !name.starts_with('_') &&
+           std::ranges::all_of(name, is_tool_name_character) && !name.starts_with('_') &&
            !name.ends_with('_') && name.find(separator) == std::string_view::npos;
 }
 

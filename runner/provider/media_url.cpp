@@ -2,8 +2,8 @@
 
 #include "runner/base/json_text.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/contains.hpp"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace agui::runner {
@@ -14,7 +14,7 @@ bool is_media_url(std::string_view url, const std::vector<std::string>& schemes)
         return false;
     }
     const std::string scheme = to_lower(url.substr(0, colon));
-    return scheme == "data" || std::ranges::find(schemes, scheme) != schemes.end();
+    return scheme == "data" || contains(schemes, scheme);
 }
 
 void append_data_url(std::string& out, const session::media_part& from) {

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_text.hpp"
 #include "runner/base/tool_schema.hpp"
+#include "session/base/contains.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -79,7 +80,7 @@ void request_body::raw_member(std::string_view name, std::string_view value) {
 void request_body::extra_members(const std::vector<std::string_view>& except) {
     for (const auto& [key, value] : extra_) {
         const std::string_view name(key.data(), key.size());
-        if (!value.is_null() && std::ranges::find(except, name) == except.end()) {
+        if (!value.is_null() && !contains(except, name)) {
             begin_anyway(name);
             text_.append(boost::json::serialize(value));
         }

@@ -44,7 +44,7 @@ ordered_messages::ordered_messages(const std::vector<message>& given, role_order
             list_.push_back(&each); // The next answer may have to send it back.
             continue;
         }
-        const bool is_system = each.role == role::system || each.role == role::developer;
+        const bool is_system = session::is_system(each);
         if (is_system && session::is_blank(each.content)) {
             continue;
         }

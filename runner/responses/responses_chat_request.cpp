@@ -4,9 +4,9 @@
 #include "runner/provider/request_body.hpp"
 #include "runner/responses/responses_chat.hpp"
 #include "runner/responses/responses_input.hpp"
+#include "session/base/contains.hpp"
 #include "session/base/white_space.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 namespace agui::runner {
@@ -140,7 +140,7 @@ void request_writer::tools() {
 std::vector<std::string_view>
 responses_refusals(const model_parameters& parameters, const std::vector<std::string>& drop) {
     const auto is_dropped = [&drop](std::string_view setting) {
-        return std::ranges::find(drop, setting) != drop.end();
+        return contains(drop, setting);
     };
     std::vector<std::string_view> all;
     if (parameters.stop && !parameters.stop->empty() && !is_dropped("stop")) {

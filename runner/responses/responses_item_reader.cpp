@@ -4,6 +4,7 @@
 #include "runner/base/json_blanks.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/provider/answer_blocks.hpp"
+#include "session/base/contains.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -37,9 +38,9 @@ bool is_stored_elsewhere(kind what, std::string_view name, const json::value& va
     constexpr std::array<std::string_view, 4> of_call = {"type", "call_id", "name", "arguments"};
     switch (what) {
     case kind::text:
-        return value.is_null() || std::ranges::find(of_text, name) != of_text.end();
+        return value.is_null() || contains(of_text, name);
     case kind::call:
-        return value.is_null() || std::ranges::find(of_call, name) != of_call.end();
+        return value.is_null() || contains(of_call, name);
     case kind::thinking:
     case kind::other:
         break;

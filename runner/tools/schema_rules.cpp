@@ -3,6 +3,7 @@
 #include "runner/tools/json_constant.hpp"
 #include "runner/tools/schema_places.hpp"
 #include "runner/tools/schema_values.hpp"
+#include "session/base/contains.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -26,9 +27,7 @@ constexpr std::array<std::string_view, 14> annotations{
     "nullable", "examples", "readOnly", "writeOnly", "deprecated", "$anchor",     "example"
 };
 
-bool is_annotation(std::string_view keyword) {
-    return std::ranges::find(annotations, keyword) != annotations.end();
-}
+bool is_annotation(std::string_view keyword) { return contains(annotations, keyword); }
 
 template <class Rules>
 Rules& part_of(std::unique_ptr<Rules>& rules) {

@@ -5,6 +5,7 @@
 #include "runner/http/http_url.hpp"
 #include "runner/tools/webhook_answer.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/contains.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -216,9 +217,7 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
         );
     }
     for (const auto& [name, value] : call.headers) {
-        const bool wanted =
-            name == trace_header ||
-            std::ranges::find(settings.pass_headers, name) != settings.pass_headers.end();
+        const bool wanted = name == trace_header || contains(settings.pass_headers, name);
         if (wanted && !is_in(name, settings.headers)) {
             request.headers.emplace_back(name, value);
         }

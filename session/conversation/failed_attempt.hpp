@@ -22,4 +22,10 @@ struct failed_attempt {
     std::string body;       ///< The server's reply, keys cut out; at most attempt_body_max bytes.
 };
 
+/// The bytes that an attempt takes while it waits to be written.
+[[nodiscard]] inline std::size_t approximate_memory(const failed_attempt& attempt) noexcept {
+    constexpr std::size_t without_body = 512;
+    return attempt.body.size() + without_body;
+}
+
 } // namespace agui::session

@@ -65,6 +65,10 @@ bool operator==(const message& left, const message& right) {
            same_value(left.prompt, right.prompt) && members(left) == members(right);
 }
 
+bool is_system(const message& value) noexcept {
+    return value.role == role::system || value.role == role::developer;
+}
+
 bool begins_user_turn(const message& value) noexcept {
     return value.role == role::user && value.subagent_run_id.empty() && !value.by_plugin;
 }

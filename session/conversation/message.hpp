@@ -85,6 +85,9 @@ struct message {
 /// Model servers refuse such text.
 [[nodiscard]] bool is_blank(const content& value) noexcept;
 
+/// True for instructions: a message of the role `system` or `developer`.
+[[nodiscard]] bool is_system(const message& value) noexcept;
+
 /// True for a message of the user: it begins a user turn, which lasts until the next one.
 [[nodiscard]] bool begins_user_turn(const message& value) noexcept;
 

@@ -1,5 +1,6 @@
 #include "session/history/history_rules.hpp"
 
+#include "session/base/contains.hpp"
 #include "session/base/work_count.hpp"
 #include "session/history/missing_result.hpp"
 #include "session/history/prompt_fold.hpp"
@@ -19,10 +20,6 @@ std::optional<client_history> client_history_from_string(std::string_view name) 
         return client_history::full;
     }
     return name == "delta" ? std::optional(client_history::delta) : std::nullopt;
-}
-
-bool is_system(const message& value) noexcept {
-    return value.role == role::system || value.role == role::developer;
 }
 
 bool is_user(const message& value) noexcept {
@@ -82,7 +79,7 @@ bool is_offered(const thread_record& thread, const history_input& input, std::st
         return true;
     }
     if (input.offered_tools) {
-        return std::ranges::find(*input.offered_tools, tool) != input.offered_tools->end();
+        return contains(*input.offered_tools, tool);
     }
     count_work(thread.offered_tools.size());
     return std::ranges::any_of(thread.offered_tools, [&](const boost::json::value& offered) {
@@ -227,7 +224,7 @@ void plan_writer::keep_input(const judged_answer& answer) {
 }
 
 void plan_writer::warn(std::string_view text) {
-    if (std::ranges::find(plan_.warnings, text) == plan_.warnings.end()) {
+    if (!contains(plan_.warnings, text)) {
         plan_.warnings.emplace_back(text);
     }
 }

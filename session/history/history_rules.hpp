@@ -14,8 +14,6 @@ namespace agui::session {
 // history_plan.cpp (the stored thread is). Views and pointers live as long as the input and the
 // thread.
 
-[[nodiscard]] bool is_system(const message& value) noexcept;
-
 /// A user message of the conversation itself, not of a subagent run.
 [[nodiscard]] bool is_user(const message& value) noexcept;
 

@@ -1,5 +1,6 @@
 #include "session/history/prompt_fold.hpp"
 
+#include "session/base/contains.hpp"
 #include "session/base/text_map.hpp"
 #include "session/history/delimited_text.hpp"
 #include "session/history/refused_turns.hpp"
@@ -34,10 +35,6 @@ void set_value(prompt_value_list& values, const std::string& name, const std::st
 
 // A member of an element of thread_record::offered_tools.
 constexpr std::string_view kept_member = "kept";
-
-bool is_in(const std::vector<std::string>& names, std::string_view name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 void fold(told_prompt& told, const prompt_record& record) {
     bool context_in_message = true;
@@ -74,7 +71,7 @@ void fold(told_prompt& told, const prompt_record& record) {
         told.state = record.state;
     }
     std::erase_if(told.tools, [&](const std::string& name) {
-        return is_in(record.undeclared, name);
+        return contains(record.undeclared, name);
     });
     told.tools.insert(told.tools.end(), record.tools.begin(), record.tools.end());
     for (const json::value& each : record.withdrawn) {
@@ -201,7 +198,7 @@ void compare_tools(prompt_record& made, const told_prompt& told, current_prompt&
             const auto is_it = [&](const json::value& each) {
                 return name_of_tool(each.get_object()) == name;
             };
-            return is_in(current.tools, name) || std::ranges::any_of(current.withdrawn, is_it) ||
+            return contains(current.tools, name) || std::ranges::any_of(current.withdrawn, is_it) ||
                    std::ranges::any_of(told.withdrawn, [&](const json::object* tool) {
                        return name_of_tool(*tool) == name;
                    });
@@ -209,7 +206,7 @@ void compare_tools(prompt_record& made, const told_prompt& told, current_prompt&
         std::ranges::remove_copy_if(told.tools, std::back_inserter(made.undeclared), is_kept);
     }
     for (std::string& name : current.tools) {
-        if (current.tells_tools && !(same_agent && is_in(told.tools, name))) {
+        if (current.tells_tools && !(same_agent && contains(told.tools, name))) {
             made.tools.push_back(std::move(name));
         }
     }
@@ -333,9 +330,7 @@ std::shared_ptr<const prompt_record> next_record(const told_prompt& told, curren
         if (current.tells_values) {
             std::ranges::copy_if(
                 current.values, std::back_inserter(made.values),
-                [&](const auto& each) {
-                    return std::ranges::find(told.values, each) == told.values.end();
-                }
+                [&](const auto& each) { return !contains(told.values, each); }
             );
         }
     }

@@ -21,11 +21,6 @@ constexpr const char* insert_attempts =
     "SELECT run, at, model, status, request_id, octet_length(body), body "
     "FROM unnest($1, $2, $3, $4, $5, $6) WITH ORDINALITY "
     "AS a(run, at, model, status, request_id, body, n) ORDER BY n";
-// Approximate memory of an attempt that waits to be written.
-std::size_t cost_of(const failed_attempt& attempt) noexcept {
-    constexpr std::size_t without_body = 512;
-    return attempt.body.size() + without_body;
-}
 
 // Uses a commit mark, because nothing in the rows tells whether they were written.
 asio::awaitable<bool> insert_in(pg_transaction& in, const std::vector<failed_attempt>& batch) {
@@ -56,7 +51,7 @@ pg_attempts::pg_attempts(pg_shared& shared) : shared_(shared), timer_(shared.con
 
 void pg_attempts::keep(failed_attempt attempt) {
     {
-        const std::size_t bytes = cost_of(attempt);
+        const std::size_t bytes = approximate_memory(attempt);
         const std::lock_guard lock(mutex_);
         if (!is_finished_ && waiting_bytes_ + bytes <= waiting_bytes_max) {
             waiting_bytes_ += bytes;

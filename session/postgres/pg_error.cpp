@@ -1,5 +1,7 @@
 #include "session/postgres/pg_error.hpp"
 
+#include "session/base/contains.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -66,8 +68,7 @@ bool pg_error::is_misfit() const noexcept { return sqlstate_ == "AG002"; }
 
 std::string safe_message(std::string_view sqlstate, std::string_view primary) {
     const std::string_view class_of = sqlstate.substr(0, 2);
-    if (sqlstate.empty() ||
-        std::ranges::find(harmless_classes, class_of) != harmless_classes.end()) {
+    if (sqlstate.empty() || contains(harmless_classes, class_of)) {
         return as_one_line(primary);
     }
     return "the server has refused a statement";

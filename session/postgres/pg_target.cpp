@@ -1,6 +1,7 @@
 #include "session/postgres/pg_target.hpp"
 
 #include "session/base/as_result.hpp"
+#include "session/base/contains.hpp"
 #include "session/postgres/pg_error.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -72,7 +73,7 @@ struct lookup {
 void keep_addresses(lookup& in, const asio::ip::tcp::resolver::results_type& results) {
     for (const auto& each : results) {
         const std::string address = each.endpoint().address().to_string();
-        if (std::ranges::find(in.found, address) == in.found.end()) {
+        if (!contains(in.found, address)) {
             in.found.push_back(address);
         }
     }

@@ -1,5 +1,7 @@
 #include "session/prompt/prompt_template.hpp"
 
+#include "session/base/contains.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -117,7 +119,7 @@ prompt_template::placeholder(std::string_view name, const std::vector<std::strin
     }
     if (name.starts_with(prop_prefix)) {
         const std::string_view prop = name.substr(prop_prefix.size());
-        if (std::ranges::find(props, prop) != props.end()) {
+        if (contains(props, prop)) {
             return part{part::kind::prop, std::string(prop)};
         }
     }

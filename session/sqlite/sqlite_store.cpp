@@ -21,12 +21,6 @@ namespace {
 // Limit of the bytes that wait while the disk is stalled and model servers fail.
 constexpr std::size_t waiting_attempts_max = 4U << 20U;
 
-// Approximate memory of an attempt that waits to be written.
-std::size_t cost_of(const failed_attempt& attempt) noexcept {
-    constexpr std::size_t without_body = 512;
-    return attempt.body.size() + without_body;
-}
-
 void warn_of_lost_attempt(agui::logger& log, std::string_view reason) {
     log.log(log_level::warning, "a failed model call could not be recorded", {{"reason", reason}});
 }
@@ -44,7 +38,7 @@ public:
     bool succeeded() const noexcept override { return reason_.empty(); }
     void fail(failure reason) override { reason_ = std::move(reason.detail); }
     void complete() noexcept override {
-        waiting_ -= cost_of(attempt_);
+        waiting_ -= approximate_memory(attempt_);
         if (!reason_.empty()) {
             warn_of_lost_attempt(log_, reason_);
         }
@@ -303,7 +297,7 @@ sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t
 }
 
 void sqlite_store::keep_attempt(failed_attempt attempt) {
-    const std::size_t bytes = cost_of(attempt);
+    const std::size_t bytes = approximate_memory(attempt);
     if (waiting_attempts_.fetch_add(bytes) + bytes > waiting_attempts_max) {
         waiting_attempts_ -= bytes;
         warn_of_lost_attempt(log_, "too many are waiting to be written");

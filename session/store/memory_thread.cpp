@@ -1,5 +1,7 @@
 #include "session/store/memory_thread.hpp"
 
+#include "session/base/contains.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -65,7 +67,7 @@ void memory_thread::store(const changes& change, std::atomic<std::int64_t>& run_
         *run = updated_run(*run, *change.run);
     }
     std::erase_if(queue, [&](const queued_request& each) {
-        return std::ranges::find(change.dequeued, each.number) != change.dequeued.end();
+        return contains(change.dequeued, each.number);
     });
     for (const run_record& answered : change.answered) {
         runs.push_back(answered);

@@ -1,5 +1,6 @@
 // Each event of the runner, and how texts, calls and steps open and close.
 #include "runner/base/json_text.hpp"
+#include "session/base/contains.hpp"
 #include "translator/agui/agui_translator.hpp"
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/snapshot_limit.hpp"
@@ -222,7 +223,7 @@ void agui_translator::on(const runner::activity_patched& event) {
 }
 
 void agui_translator::on(const runner::step_started& event) {
-    if (std::ranges::find(lane_->steps, event.name) == lane_->steps.end()) {
+    if (!contains(lane_->steps, event.name)) {
         lane_->steps.emplace_back(event.name);
         begin(writer_, "STEP_STARTED");
         writer_.member("stepName", event.name);
@@ -320,7 +321,7 @@ void agui_translator::close_steps() {
 }
 
 bool agui_translator::is_open(std::string_view call_id) const {
-    return std::ranges::find(lane_->calls, call_id) != lane_->calls.end();
+    return contains(lane_->calls, call_id);
 }
 void agui_translator::note_loss(std::string_view type, bool whole) const {
     if (!whole && settings_.on_loss) {

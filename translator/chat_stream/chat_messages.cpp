@@ -7,6 +7,7 @@
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/delta_text.hpp"
 #include "translator/agui/event_reader.hpp"
+#include "translator/agui/event_type.hpp"
 #include "translator/agui/event_writer.hpp"
 #include "translator/agui/snapshot_text.hpp"
 
@@ -33,16 +34,6 @@ std::optional<json::object> parse(std::string_view text, std::size_t max_depth) 
         return std::nullopt;
     }
     return std::move(read->get_object());
-}
-
-// {"type":"RUN_ERROR",… → RUN_ERROR
-std::string_view type_of(std::string_view event) {
-    constexpr std::string_view begin = R"({"type":")";
-    if (!event.starts_with(begin)) {
-        return {};
-    }
-    event.remove_prefix(begin.size());
-    return event.substr(0, event.find('"'));
 }
 
 void append_raw_member(std::string& out, std::string_view name, std::string_view value) {
@@ -94,7 +85,7 @@ void chat_messages::take(std::string_view event) {
     if (finished() || take_as_before(event)) {
         return;
     }
-    const std::string_view type = type_of(event);
+    const std::string_view type = type_of_event(event);
     if (type == "MESSAGES_SNAPSHOT") {
         take_snapshot(event);
         return;

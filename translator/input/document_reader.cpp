@@ -2,6 +2,7 @@
 
 #include "runner/base/json_escapes.hpp"
 #include "runner/base/utf8.hpp"
+#include "session/base/contains.hpp"
 #include "session/base/json_events.hpp"
 #include "session/base/json_member.hpp"
 #include "session/base/json_memory.hpp"
@@ -38,10 +39,6 @@ constexpr std::size_t skipped_max = 8;
 constexpr std::size_t skipped_bytes_max = 64;
 // Limited, because a path holds member names of any length from the client.
 constexpr std::size_t path_bytes_max = 256;
-
-bool holds(std::span<const std::string_view> names, std::string_view name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 // The parser's handler. Everything goes into the canonical text; values that are to be built also
 // go to a stack of values.
@@ -255,12 +252,12 @@ private:
             if (!rules_.all_as_text) {
                 keeps_text_ = !rules_.as_text.empty() && name == rules_.as_text;
             }
-            is_built_ = !keeps_text_ && (builds_all_ || holds(rules_.built, name));
+            is_built_ = !keeps_text_ && (builds_all_ || contains(rules_.built, name));
             if (!is_built_ && !keeps_text_ && skipped_.size() < skipped_max) {
                 skipped_.emplace_back(runner::utf8_head(name, skipped_bytes_max));
             }
-            may_hold_secrets_ = holds(rules_.with_secrets, name);
-            if (holds(rules_.uncounted, name)) {
+            may_hold_secrets_ = contains(rules_.with_secrets, name);
+            if (contains(rules_.uncounted, name)) {
                 drop_at_ = 1;
                 was_built_ = is_built_;
             }

@@ -4,6 +4,7 @@
 #include "session/base/json_member.hpp"
 #include "session/base/parse_json.hpp"
 #include "translator/agui/delta_text.hpp"
+#include "translator/agui/event_type.hpp"
 
 #include <array>
 #include <utility>
@@ -18,16 +19,6 @@ namespace {
 constexpr std::size_t max_event_depth = 1040;
 constexpr std::string_view event_begin = "data: ";
 constexpr std::string_view event_end = "\n\n";
-
-// {"type":"RUN_ERROR",… → RUN_ERROR
-std::string_view ui_event_type(std::string_view event) {
-    constexpr std::string_view begin = R"({"type":")";
-    if (!event.starts_with(begin)) {
-        return {};
-    }
-    event.remove_prefix(begin.size());
-    return event.substr(0, event.find('"'));
-}
 
 std::string quoted(std::string_view text) {
     std::string out;
@@ -60,7 +51,7 @@ void ui_stream::take(std::string_view event, std::string& out) {
         return;
     }
     last_delta_.clear();
-    const std::string_view type = ui_event_type(event);
+    const std::string_view type = type_of_event(event);
     if (is_left_out(type)) {
         return;
     }

@@ -1,5 +1,6 @@
 #include "translator/verifier/verifier_chunks.hpp"
 
+#include "session/base/contains.hpp"
 #include "session/base/json_member.hpp"
 
 #include <boost/json/value.hpp>
@@ -28,11 +29,6 @@ constexpr std::array<std::string_view, 4> more_closing_own_lane{
 constexpr std::array<std::string_view, 4> closing_all_lanes{
     "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"
 };
-
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 } // namespace
 
