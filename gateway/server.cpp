@@ -326,6 +326,14 @@ std::string server::url() const {
            std::to_string(where.port());
 }
 
+std::vector<served_route> server::routes() const {
+    std::vector<served_route> all;
+    for (const route& each : impl_->routes.rows()) {
+        all.push_back({std::string(each.method), each.pattern, each.access});
+    }
+    return all;
+}
+
 run_control& server::runs() noexcept { return impl_->control; }
 
 session::store& server::store() noexcept { return *impl_->store; }

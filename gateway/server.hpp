@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/auth/route_access.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/log/run_observer.hpp"
 #include "gateway/run_control.hpp"
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -50,6 +52,13 @@ struct server_options {
     std::function<config_result<config>()> read_config;
 };
 
+/// A row of the server's table of routes.
+struct served_route {
+    std::string method;
+    std::string pattern; ///< Below base_path.
+    route_access access;
+};
+
 /// The gateway as an object: threads, store, models, tools, runs and routes, built in this order.
 /// The composition root, and the only place that reads the configuration. start() once, then
 /// wait().
@@ -74,6 +83,9 @@ public:
     /// Bytes currently counted against `server.max_memory_bytes` for requests, logs and replies.
     /// Any thread.
     [[nodiscard]] std::size_t memory_used() const;
+
+    /// All routes, in the order in which they are tried.
+    [[nodiscard]] std::vector<served_route> routes() const;
 
     /// Starts, stops and lists runs. Lives as long as the server.
     [[nodiscard]] run_control& runs() noexcept;

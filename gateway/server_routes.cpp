@@ -83,47 +83,65 @@ std::vector<route> server::impl::make_routes() {
     }
     const http_handler shown = make_capabilities_route(capabilities, default_agent(settings));
     std::vector<route> table{
-        {.method = "POST", .pattern = "/agui", .handler = run, .passable = true, .json = true},
+        {.method = "POST",
+         .pattern = "/agui",
+         .handler = run,
+         .access = route_access::needs_for_agent(scope::run),
+         .passable = true,
+         .json = true},
         {.method = "POST",
          .pattern = "/agui/agents/{agentId}",
          .handler = run,
+         .access = route_access::needs_for_agent(scope::run),
          .passable = true,
          .json = true},
         {.method = "POST",
          .pattern = "/chat/stream",
          .handler = chat,
+         .access = route_access::needs_for_agent(scope::run),
          .passable = true,
          .json = true},
         {.method = "POST",
          .pattern = "/chat/agents/{agentId}/stream",
          .handler = chat,
+         .access = route_access::needs_for_agent(scope::run),
          .passable = true,
          .json = true},
         {.method = "POST",
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
+         .access = route_access::needs_for_agent(scope::run),
          .json = true,
          .max_body_bytes = max_cancel_bytes},
         {.method = "POST",
          .pattern = "/agui/steer",
          .handler = make_steer_route(runs, parser),
+         .access = route_access::needs(scope::run),
          .passable = true,
          .json = true},
         {.method = "POST",
          .pattern = "/agui/history",
          .handler = make_history_route(runs, parser),
+         .access = route_access::needs(scope::read),
          .json = true},
         {
             .method = "GET",
             .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
             .handler = make_events_route(runs, &memory),
+            .access = route_access::needs(scope::read),
         },
-        {.method = "GET", .pattern = "/agui/capabilities", .handler = shown},
-        {.method = "GET", .pattern = "/agui/agents/{agentId}/capabilities", .handler = shown},
+        {.method = "GET",
+         .pattern = "/agui/capabilities",
+         .handler = shown,
+         .access = route_access::known()},
+        {.method = "GET",
+         .pattern = "/agui/agents/{agentId}/capabilities",
+         .handler = shown,
+         .access = route_access::known()},
         {.method = "GET",
          .pattern = "/healthz",
          .handler = make_health_route(),
-         .open = true,
+         .access = route_access::open(),
          .any_host = true,
          .probe = true},
         {.method = "GET",
@@ -136,11 +154,14 @@ std::vector<route> server::impl::make_routes() {
                       return circuits_of(providers);
                   }}
          ),
-         .open = true,
+         .access = route_access::open(),
          .any_host = true,
          .guarded_parameter = detail_parameter,
          .probe = true},
-        {.method = "GET", .pattern = "/version", .handler = make_version_route()},
+        {.method = "GET",
+         .pattern = "/version",
+         .handler = make_version_route(),
+         .access = route_access::known()},
     };
     table.push_back(make_part_route(*store, links, system_clock()));
     table.push_back(make_attachment_route(
@@ -154,7 +175,12 @@ std::vector<route> server::impl::make_routes() {
         const http_handler reloading =
             make_tanstack_route(runs, *store, heavy, ids, make_events_route(runs, &memory));
         for (const char* const pattern : {"/agui", "/agui/agents/{agentId}"}) {
-            table.push_back({.method = "GET", .pattern = pattern, .handler = reloading});
+            table.push_back(
+                {.method = "GET",
+                 .pattern = pattern,
+                 .handler = reloading,
+                 .access = route_access::needs(scope::read)}
+            );
         }
     }
     std::vector<route> of_threads = make_thread_routes(
@@ -214,14 +240,14 @@ std::vector<route> server::impl::make_routes() {
                  settings.server.static_dir,
                  {.csp = settings.server.csp, .spa = settings.server.spa}
              ),
-             .open = true}
+             .access = route_access::open()}
         );
     } else if (options.demo_page) {
         table.push_back(
             {.method = "GET",
              .pattern = "/*",
              .handler = make_static_route(embedded_page()),
-             .open = true}
+             .access = route_access::open()}
         );
     } else {
         table.push_back(make_welcome_route(settings.server.copilotkit_path, settings.server.console)

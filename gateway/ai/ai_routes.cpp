@@ -158,15 +158,23 @@ std::vector<route> make_ai_routes(const std::string& base, ai_parts given) {
     std::vector<route> table;
     for (const std::string& chat : {base + "/chat", base + "/agents/{agentId}/chat"}) {
         table.push_back(
-            {.method = "POST", .pattern = chat, .handler = with_parts(start_chat), .json = true}
+            {.method = "POST",
+             .pattern = chat,
+             .handler = with_parts(start_chat),
+             .access = route_access::needs_for_agent(scope::run),
+             .json = true}
         );
         table.push_back(
-            {.method = "GET", .pattern = chat + "/{id}/stream", .handler = with_parts(resume_chat)}
+            {.method = "GET",
+             .pattern = chat + "/{id}/stream",
+             .handler = with_parts(resume_chat),
+             .access = route_access::needs(scope::read)}
         );
         table.push_back(
             {.method = "GET",
              .pattern = chat + "/{id}/messages",
              .handler = with_parts(show_chat),
+             .access = route_access::needs(scope::read),
              .large_reply = true}
         );
     }

@@ -86,16 +86,16 @@ std::vector<route> make_console_routes(const kept_requests& requests, const http
     return {
         {.method = "GET",
          .pattern = "/console/requests",
-         .handler =
-             [&requests](http_request& request) {
-                 return list_requests(requests, request);
-             }},
+         .handler = [&requests](http_request& request) { return list_requests(requests, request); },
+         .access = route_access::needs(scope::admin)},
         {.method = "GET",
          .pattern = "/console/requests/{number}",
          .handler = [&requests](http_request& request) { return show_request(requests, request); },
+         .access = route_access::needs(scope::admin),
          .large_reply = true},
-        {.method = "GET", .pattern = "/console", .handler = pages, .open = true},
-        {.method = "GET", .pattern = "/console/*", .handler = pages, .open = true},
+        {.method = "GET", .pattern = "/console", .handler = pages, .access = route_access::open()},
+        {.method = "GET", .pattern = "/console/*", .handler = pages, .access = route_access::open()
+        },
     };
 }
 

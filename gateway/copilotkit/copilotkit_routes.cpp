@@ -153,30 +153,37 @@ std::vector<route> make_copilotkit_routes(const std::string& base, copilotkit_pa
     std::vector<route> table =
         make_copilotkit_thread_routes(base, parts->store, parts->heavy, parts->threads);
     table.push_back(
-        {.method = "GET", .pattern = base + "/info", .handler = make_info(parts->agents, false)}
+        {.method = "GET",
+         .pattern = base + "/info",
+         .handler = make_info(parts->agents, false),
+         .access = route_access::known()}
     );
     table.push_back(
         {.method = "POST",
          .pattern = agent + "/run",
          .handler = on_agent(&copilotkit_parts::run),
+         .access = route_access::needs_for_agent(scope::run),
          .json = true}
     );
     table.push_back(
         {.method = "POST",
          .pattern = agent + "/suggest",
          .handler = on_agent(&copilotkit_parts::suggest),
+         .access = route_access::needs_for_agent(scope::run),
          .json = true}
     );
     table.push_back(
         {.method = "POST",
          .pattern = agent + "/connect",
          .handler = on_agent(&copilotkit_parts::connect),
+         .access = route_access::needs(scope::read),
          .json = true}
     );
     table.push_back(
         {.method = "POST",
          .pattern = agent + "/stop/{threadId}",
          .handler = [parts](http_request& request) { return stop_agent(parts, request); },
+         .access = route_access::needs_for_agent(scope::run),
          .json = true,
          .max_body_bytes = stop_bytes_max}
     );
@@ -184,7 +191,10 @@ std::vector<route> make_copilotkit_routes(const std::string& base, copilotkit_pa
     // rows, they would be ids of threads, which serve other methods.
     for (const std::string_view unserved : {"/threads/clear", "/threads/subscribe"}) {
         table.push_back(
-            {.method = "POST", .pattern = base + std::string(unserved), .handler = answer_not_found}
+            {.method = "POST",
+             .pattern = base + std::string(unserved),
+             .handler = answer_not_found,
+             .access = route_access::known()}
         );
     }
     table.push_back(make_single_route(
@@ -192,7 +202,10 @@ std::vector<route> make_copilotkit_routes(const std::string& base, copilotkit_pa
     ));
     // Without this row, a page of server.static_dir would answer for paths that do not exist.
     table.push_back(
-        {.method = "GET", .pattern = base + "/*", .handler = answer_not_found, .open = true}
+        {.method = "GET",
+         .pattern = base + "/*",
+         .handler = answer_not_found,
+         .access = route_access::open()}
     );
     return table;
 }

@@ -120,6 +120,9 @@ asio::awaitable<handler_reply> answer_inner(
         if (found->target->large_reply) {
             co_return copilotkit_error(404, "Not found");
         }
+        if (const auto refused = found->target->access.refuses(request.sender.get())) {
+            co_return to_reply(*refused);
+        }
         request.method = inner.method;
         request.query = inner.path.substr(std::min(end + 1, inner.path.size()));
         request.path = std::move(found->path);
@@ -222,6 +225,8 @@ route make_single_route(
         .method = "POST",
         .pattern = base,
         .handler = [single](http_request& request) { return answer_envelope(single, request); },
+        // Each request in an envelope needs the scope of its own route.
+        .access = route_access::known(),
         .json = true
     };
 }

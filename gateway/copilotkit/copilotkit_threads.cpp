@@ -261,37 +261,41 @@ std::vector<route> make_copilotkit_thread_routes(
     return {
         {.method = "GET",
          .pattern = base + "/threads",
-         .handler =
-             [&store](http_request& request) {
-                 return list_records(store, request);
-             }},
+         .handler = [&store](http_request& request) { return list_records(store, request); },
+         .access = route_access::needs(scope::read)},
         {.method = "PATCH",
          .pattern = one,
          .handler = [&store, shared](http_request& request
                     ) { return change_record(store, shared, request); },
+         .access = route_access::needs(scope::run),
          .json = true,
          .max_body_bytes = change_bytes_max},
         {.method = "DELETE",
          .pattern = one,
          .handler = on_own(remove_record),
+         .access = route_access::needs(scope::delete_),
          .max_body_bytes = change_bytes_max},
         {.method = "POST",
          .pattern = one + "/archive",
          .handler = on_own(archive_record),
+         .access = route_access::needs(scope::run),
          .json = true,
          .max_body_bytes = change_bytes_max},
         {.method = "GET",
          .pattern = one + "/messages",
          .handler = [&heavy, shared](http_request& request
                     ) { return show_flat_messages(heavy, shared, request); },
+         .access = route_access::needs(scope::read),
          .large_reply = true},
         {.method = "GET",
          .pattern = one + "/events",
          .handler = on_own(show_snapshots),
+         .access = route_access::needs(scope::read),
          .large_reply = true},
         {.method = "GET",
          .pattern = one + "/state",
          .handler = on_own(show_thread_state),
+         .access = route_access::needs(scope::read),
          .large_reply = true},
     };
 }

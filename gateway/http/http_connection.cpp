@@ -242,7 +242,7 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     }
     auto& found = std::get<router::found>(match);
     const bool may_use_reserve =
-        found.target != nullptr && (found.target->probe || found.target->peer);
+        found.target != nullptr && (found.target->probe || found.target->access.is_for_peers());
     if (place_->is_reserve() && !may_use_reserve) {
         const auto [code, text] = refusal_of(place_->reserve_because());
         refuse(code, text);

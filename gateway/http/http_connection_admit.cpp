@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 // Who may send a request for a route. If it returns false, reply_ must be sent.
 asio::awaitable<bool> http_connection::admit(const router::found& match, http_request& request) {
     const access_settings& access = services_.access;
-    if (match.target != nullptr && match.target->peer) {
+    if (match.target != nullptr && match.target->access.is_for_peers()) {
         co_return admit_peer(request);
     }
     const bool is_guarded = match.target != nullptr && !match.target->guarded_parameter.empty() &&
@@ -38,9 +38,11 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
     }
     // Kept, because a reload may replace it meanwhile.
     const std::shared_ptr<authenticator> judge = services_.auth.get();
-    if (!match.target->open || is_guarded) {
-        const bool is_known = co_await identify(*judge, request);
-        if (!is_known) {
+    const route_access needed =
+        is_guarded ? route_access::needs(scope::read) : match.target->access;
+    if (!needed.is_open()) {
+        const bool is_allowed = co_await identify(*judge, needed, request);
+        if (!is_allowed) {
             co_return false;
         }
     }
@@ -48,7 +50,9 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
     co_return has_right_type(*match.target, request);
 }
 
-asio::awaitable<bool> http_connection::identify(authenticator& judge, http_request& request) {
+// Whose request it is, and whether that caller may use the route.
+asio::awaitable<bool>
+http_connection::identify(authenticator& judge, route_access needed, http_request& request) {
     enter(phase::handling);       // It may wait for keys.
     boost::system::error_code ec; // If the peer has left, it is no proxy.
     const asio::ip::address peer = socket_.remote_endpoint(ec).address();
@@ -60,6 +64,10 @@ asio::awaitable<bool> http_connection::identify(authenticator& judge, http_reque
     enter(phase::head);
     if (!known) {
         refuse_sender(request, known.error());
+        co_return false;
+    }
+    if (const auto refused = needed.refuses(known->get())) {
+        refuse_sender(request, *refused);
         co_return false;
     }
     request.sender = std::move(*known);

@@ -64,8 +64,9 @@ asio::awaitable<bool> http_connection::read_body(
     const auto peer = socket_.remote_endpoint(ec).address();
     // Another gateway sends bodies of many clients, so they are not counted.
     address_shares::share unfinished(
-        services_.unfinished,
-        ec || target.peer ? std::string() : client_of(peer, request, services_.trusted_proxies)
+        services_.unfinished, ec || target.access.is_for_peers()
+                                  ? std::string()
+                                  : client_of(peer, request, services_.trusted_proxies)
     );
     const auto length = static_cast<std::size_t>(framing.length);
     request.memory = memory_share(&services_.memory, memory_use::small);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/auth/route_access.hpp"
 #include "gateway/http/http_message.hpp"
 
 #include <cstddef>
@@ -11,22 +12,20 @@
 
 namespace agui::gateway {
 
-/// One row of the server's table of routes. A pattern is a path below base_path whose segments are
+/// One row of the server's table of routes. Routes for other gateways (route_access::peers) are
+/// served whatever the Host header says and by every connection, which is then exempt from limits.
+/// A pattern is a path below base_path whose segments are
 /// literal or `{name}`; `/*` at its end matches any rest. A trailing slash in a path is ignored.
 struct route {
     std::string_view method;
     std::string pattern;
     http_handler handler;
-    bool open = false;     ///< Served without authentication.
+    route_access access;
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
-    /// A request with this query parameter is neither open nor for any host; empty if there is
-    /// none.
+    /// A request with this query parameter is not for any host and needs scope::read, even if the
+    /// route is open; empty if there is none.
     std::string_view guarded_parameter = {};
-    bool probe = false; ///< Also served on connections of the reserve (place_limits).
-    /// Only for other gateways, which authenticate with this process's secret instead of a token.
-    /// Served whatever the Host header says and by every connection, which is then exempt from
-    /// limits.
-    bool peer = false;
+    bool probe = false;      ///< Also served on connections of the reserve (place_limits).
     bool passable = false;   ///< Other gateways may pass on requests for it (http_request::passed).
     bool json = false;       ///< Takes a JSON body, so Content-Type is checked.
     bool json_patch = false; ///< Takes a JSON Patch (json_patch_type), too.
@@ -73,6 +72,7 @@ public:
     /// of handlers included. Null for that of to_reply().
     [[nodiscard]] const refusal_form* form_of(std::string_view path) const;
 
+    [[nodiscard]] const std::vector<route>& rows() const noexcept { return routes_; }
     /// Returns null if there is no such row.
     [[nodiscard]] const route* find(std::string_view method, std::string_view pattern) const;
 

@@ -159,13 +159,13 @@ std::vector<route> make_peer_routes(peer_services services) {
         {.method = "GET",
          .pattern = std::string(peer_ping_path),
          .handler = [here](http_request& request) { return ping(here, request); },
-         .peer = true}
+         .access = route_access::peers()}
     );
     table.push_back(
         {.method = "POST",
          .pattern = std::string(peer_pass_path),
          .handler = [here](http_request& request) { return pass(here, request); },
-         .peer = true,
+         .access = route_access::peers(),
          .more_body_bytes = passed_head_bytes_max}
     );
     const auto add = [&](std::string_view path, peer_handler handler) {
@@ -174,7 +174,7 @@ std::vector<route> make_peer_routes(peer_services services) {
              .pattern = std::string(path),
              .handler = [here,
                          handler](http_request& request) { return answer(handler, here, request); },
-             .peer = true,
+             .access = route_access::peers(),
              .max_body_bytes = peer_request_bytes_max}
         );
     };

@@ -1,5 +1,7 @@
 #include "gateway/routes/begin_anywhere.hpp"
 
+#include "gateway/auth/authenticator.hpp"
+#include "gateway/http/http_error.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
 
@@ -59,6 +61,23 @@ asio::awaitable<std::optional<outcome>> outcome_of(
         co_return std::nullopt;
     }
     co_return begun_anywhere{std::move(*log), std::move(answer.run_id)};
+}
+
+// The scope that the sender lacks, now that the agent is known. Whoever answers an approval decides
+// what a tool does.
+std::optional<auth_error>
+lacking_scope(const run_service& runs, const http_request& request, const requested_run& what) {
+    const std::string& agent = what.agent_id.empty() ? runs.default_agent() : what.agent_id;
+    const bool approves = !what.input.resume.empty() || what.input.forwarded.legacy_resume;
+    const scope_set none;
+    const scope_set& held = request.sender ? request.sender->scopes : none;
+    if (!held.allows(scope::run, agent)) {
+        return missing_scope(scope::run, agent);
+    }
+    if (approves && !held.allows(scope::approve, agent)) {
+        return missing_scope(scope::approve, agent);
+    }
+    return std::nullopt;
 }
 
 failure no_memory() {
@@ -125,6 +144,9 @@ asio::awaitable<outcome> begin_anywhere(
         auto what = co_await read(std::move(body));
         if (!what) {
             co_return what.error();
+        }
+        if (const auto lacking = lacking_scope(runs, request, what->what)) {
+            co_return to_reply(*lacking);
         }
         body = std::move(what->body);
         const session::thread_key key{what->what.principal, what->what.input.thread_id};

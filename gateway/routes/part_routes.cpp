@@ -131,6 +131,7 @@ route make_attachment_route(
         .pattern = "/agui/threads/{threadId}/parts",
         .handler = [&store, &links, &time, &parser, max_thread_bytes](http_request& request
                    ) { return keep_part(store, links, time, parser, max_thread_bytes, request); },
+        .access = route_access::needs_for_agent(scope::run),
         .json = true,
     };
 }
@@ -141,7 +142,7 @@ route make_part_route(session::store& store, const part_links& links, const cloc
         .pattern = "/agui/threads/{threadId}/parts/{sha256}",
         .handler = [&store, &links, &time](http_request& request
                    ) { return show_part(store, links, time, request); },
-        .open = true, // The token is the authentication.
+        .access = route_access::open(), // The token is the authentication.
         .large_reply = true,
     };
 }

@@ -364,32 +364,39 @@ std::vector<route> make_thread_routes(
         };
     };
     const auto get = [&](std::string pattern, handler what) {
-        return route{.method = "GET", .pattern = std::move(pattern), .handler = on_store(what)};
+        return route{
+            .method = "GET",
+            .pattern = std::move(pattern),
+            .handler = on_store(what),
+            .access = route_access::needs(scope::read)
+        };
     };
     return {
         get("/agui/threads", list_threads),
         get("/agui/threads/{threadId}", show_thread),
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/messages",
-         .handler = make_messages_route(store, links, time, heavy, approval_life)},
+         .handler = make_messages_route(store, links, time, heavy, approval_life),
+         .access = route_access::needs(scope::read)},
         get("/agui/threads/{threadId}/events", show_events),
         get("/agui/threads/{threadId}/state", show_state),
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/pending",
-         .handler =
-             [&store, &time, approval_life](http_request& request) {
-                 return show_pending(store, time, approval_life, request);
-             }},
+         .handler = [&store, &time, approval_life](http_request& request
+                    ) { return show_pending(store, time, approval_life, request); },
+         .access = route_access::needs(scope::read)},
         get("/agui/threads/{threadId}/branches", show_branches),
         {.method = "PATCH",
          .pattern = "/agui/threads/{threadId}",
          .handler = [&store, &time, max_json_depth](http_request& request
                     ) { return change_thread(store, time, max_json_depth, request); },
+         .access = route_access::needs(scope::run),
          .json = true,
          .max_body_bytes = patch_bytes_max},
         {.method = "DELETE",
          .pattern = "/agui/threads/{threadId}",
-         .handler = on_store(delete_thread)},
+         .handler = on_store(delete_thread),
+         .access = route_access::needs(scope::delete_)},
     };
 }
 

@@ -98,7 +98,7 @@ route make_welcome_route(const std::string& copilotkit_path, bool console) {
         .pattern = "/*",
         .handler = [page = std::make_shared<const std::string>(page_with(copilotkit_path, console)
                     )](http_request& request) { return welcome(page, request); },
-        .open = true,
+        .access = route_access::open(),
         .any_host = true
     };
 }

@@ -85,6 +85,10 @@ run_service::steer(steering what, std::chrono::steady_clock::time_point give_up)
     return gateway::steer(core_, std::move(what), give_up);
 }
 
+const std::string& run_service::default_agent() const noexcept {
+    return core_->settings.default_agent;
+}
+
 bool run_service::can_pass() const noexcept { return core_->services.peers != nullptr; }
 
 boost::asio::awaitable<result<client_answer>>

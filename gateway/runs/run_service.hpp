@@ -92,6 +92,9 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<std::optional<steered_run>>>
     steer(steering what, std::chrono::steady_clock::time_point give_up);
 
+    /// The id of the agent that answers a request which names none.
+    [[nodiscard]] const std::string& default_agent() const noexcept;
+
     // For requests that another process has to answer.
 
     /// Returns false if no other process can be reached.

@@ -11,7 +11,9 @@ namespace {
 
 router make_router() {
     return router(
-        "/base", {{.method = "GET", .pattern = "/things/{id}", .handler = {}}},
+        "/base",
+        {{.method = "GET", .pattern = "/things/{id}", .handler = {}, .access = route_access::open()}
+        },
         {{.path = "/things",
           .write =
               [](http_reply reply) {

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/auth/authenticator.hpp"
+#include "gateway/auth/scopes.hpp"
+
+#include <optional>
+
+namespace agui::gateway {
+
+/// Who may use a route. It has no default, so that a route whose row does not say it does not
+/// compile.
+class route_access {
+public:
+    /// Everybody, without authentication.
+    [[nodiscard]] static constexpr route_access open() noexcept {
+        return route_access(kind::open, std::nullopt);
+    }
+    /// Every authenticated caller, whatever its scopes.
+    [[nodiscard]] static constexpr route_access known() noexcept {
+        return route_access(kind::callers, std::nullopt);
+    }
+    /// Callers with that scope for all agents.
+    [[nodiscard]] static constexpr route_access needs(scope what) noexcept {
+        return route_access(kind::callers, what);
+    }
+    /// Callers with that scope for at least one agent. The handler checks the agent.
+    [[nodiscard]] static constexpr route_access needs_for_agent(scope what) noexcept {
+        return route_access(kind::callers_of_agent, what);
+    }
+    /// Other gateways, which authenticate with this process's secret instead of a token.
+    [[nodiscard]] static constexpr route_access peers() noexcept {
+        return route_access(kind::peers, std::nullopt);
+    }
+
+    [[nodiscard]] constexpr bool is_open() const noexcept { return kind_ == kind::open; }
+    [[nodiscard]] constexpr bool is_for_peers() const noexcept { return kind_ == kind::peers; }
+    /// The scope that a caller needs, if any.
+    [[nodiscard]] constexpr std::optional<scope> needed() const noexcept { return needed_; }
+
+    /// The refusal of a caller; nullopt if it may use the route. A null caller may use open routes
+    /// alone.
+    [[nodiscard]] std::optional<auth_error> refuses(const caller* who) const;
+
+private:
+    enum class kind { open, callers, callers_of_agent, peers };
+    constexpr route_access(kind what, std::optional<scope> needed) noexcept
+        : kind_(what), needed_(needed) {}
+
+    kind kind_;
+    std::optional<scope> needed_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,331 @@
+// Every route of the server against every kind of caller. The rows come from the server's own table
+// of routes: a route without a row here fails.
+
+#include "tests/gateway/server_fixture.hpp"
+#include "tests/gateway/shared_store.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using gateway::auth_config;
+using gateway::route_access;
+using gateway::scope;
+using gateway::served_route;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// How a route answers another user. It must be as if the thread had never existed.
+enum class others {
+    no_thread,   ///< The route names no thread.
+    same_reply,  ///< As for an unknown thread, byte for byte.
+    own_new_run, ///< A run begins in a thread of the other user's own, with new ids.
+};
+
+/// What a route gets from a caller that may use it. `THREAD` stands for the thread's id.
+struct cell_row {
+    std::string_view route; ///< "METHOD PATTERN"
+    int status;             ///< The answer to the owner of the thread, who has just the scope.
+    std::string_view body = {};
+    others to_others = others::no_thread;
+};
+
+constexpr std::string_view run_json =
+    R"({"threadId":"THREAD","runId":"RUN","messages":[{"id":"u-RUN","role":"user","content":"hi"}],)"
+    R"("tools":[],"context":[],"state":null,"forwardedProps":{}})";
+constexpr std::string_view steer_json =
+    R"({"threadId":"THREAD","message":{"id":"s","role":"user","content":"hi"}})";
+constexpr std::string_view history_json = R"({"threadId":"THREAD","runId":"h","messages":[]})";
+constexpr std::string_view chat_json =
+    R"({"sessionId":"THREAD","message":"hi","messages":[],"threadId":"THREAD"})";
+constexpr std::string_view ui_json =
+    R"({"id":"THREAD","messages":[{"id":"u-RUN","role":"user","parts":[{"type":"text","text":"x"}]}]})";
+constexpr std::string_view attachment_json =
+    R"({"type":"image","source":{"type":"data","value":"aGk=","mimeType":"image/png"}})";
+
+const std::vector<cell_row>& cell_rows() {
+    static const std::vector<cell_row> all{
+        {"POST /agui", 200, run_json, others::own_new_run},
+        {"POST /agui/agents/{agentId}", 200, run_json, others::own_new_run},
+        {"POST /chat/stream", 200, chat_json, others::own_new_run},
+        {"POST /chat/agents/{agentId}/stream", 200, chat_json, others::own_new_run},
+        {"POST /agui/cancel", 200, R"({"threadId":"THREAD"})", others::same_reply},
+        {"POST /agui/steer", 409, steer_json, others::same_reply},
+        {"POST /agui/history", 200, history_json, others::same_reply},
+        {"GET /agui/threads/{threadId}/runs/{runId}/events", 200, "", others::same_reply},
+        {"GET /agui/capabilities", 200},
+        {"GET /agui/agents/{agentId}/capabilities", 200},
+        {"GET /healthz", 200},
+        {"GET /readyz", 200},
+        {"GET /version", 200},
+        {"GET /agui/threads/{threadId}/parts/{sha256}", 404, "", others::same_reply},
+        {"POST /agui/threads/{threadId}/parts", 200, attachment_json, others::same_reply},
+        {"PATCH /agui/threads/{threadId}/state", 200, R"({"state":{"a":1}})", others::same_reply},
+        {"POST /agui/threads/{threadId}/calls/{callId}/claim", 404, R"({"holder":"me"})",
+         others::same_reply},
+        {"DELETE /agui/threads/{threadId}/calls/{callId}/claim", 404, R"({"holder":"me"})",
+         others::same_reply},
+        {"GET /agui", 200, "", others::same_reply},
+        {"GET /agui/agents/{agentId}", 200, "", others::same_reply},
+        {"GET /copilotkit/threads", 200},
+        {"PATCH /copilotkit/threads/{threadId}", 200, R"({"name":"x"})", others::same_reply},
+        {"DELETE /copilotkit/threads/{threadId}", 200, "", others::same_reply},
+        {"POST /copilotkit/threads/{threadId}/archive", 200, "{}", others::same_reply},
+        {"GET /copilotkit/threads/{threadId}/messages", 200, "", others::same_reply},
+        {"GET /copilotkit/threads/{threadId}/events", 200, "", others::same_reply},
+        {"GET /copilotkit/threads/{threadId}/state", 200, "", others::same_reply},
+        {"GET /copilotkit/info", 200},
+        {"POST /copilotkit/agent/{agentId}/run", 200, run_json, others::own_new_run},
+        {"POST /copilotkit/agent/{agentId}/suggest", 422, run_json, others::same_reply},
+        {"POST /copilotkit/agent/{agentId}/connect", 200, history_json, others::same_reply},
+        {"POST /copilotkit/agent/{agentId}/stop/{threadId}", 200, "{}", others::same_reply},
+        {"POST /copilotkit/threads/clear", 404, "{}"},
+        {"POST /copilotkit/threads/subscribe", 404, "{}"},
+        {"POST /copilotkit", 200, R"({"method":"info"})"},
+        {"GET /copilotkit/*", 404},
+        {"POST /ai/chat", 200, ui_json, others::own_new_run},
+        {"POST /ai/agents/{agentId}/chat", 200, ui_json, others::own_new_run},
+        {"GET /ai/chat/{id}/stream", 204, "", others::same_reply},
+        {"GET /ai/agents/{agentId}/chat/{id}/stream", 204, "", others::same_reply},
+        {"GET /ai/chat/{id}/messages", 200, "", others::same_reply},
+        {"GET /ai/agents/{agentId}/chat/{id}/messages", 200, "", others::same_reply},
+        {"GET /agui/threads", 200},
+        {"GET /agui/threads/{threadId}", 200, "", others::same_reply},
+        {"GET /agui/threads/{threadId}/messages", 200, "", others::same_reply},
+        {"GET /agui/threads/{threadId}/events", 200, "", others::same_reply},
+        {"GET /agui/threads/{threadId}/state", 200, "", others::same_reply},
+        {"GET /agui/threads/{threadId}/pending", 200, "", others::same_reply},
+        {"GET /agui/threads/{threadId}/branches", 200, "", others::same_reply},
+        {"PATCH /agui/threads/{threadId}", 200, R"({"title":"x"})", others::same_reply},
+        {"DELETE /agui/threads/{threadId}", 204, "", others::same_reply},
+        {"GET /peer/1/ping", 0},
+        {"POST /peer/1/pass", 0, "{}"},
+        {"POST /peer/1/log", 0, "{}"},
+        {"POST /peer/1/leave", 0, "{}"},
+        {"POST /peer/1/stop", 0, "{}"},
+        {"GET /console/requests", 200},
+        {"GET /console/requests/{number}", 200},
+        {"GET /console", 308},
+        {"GET /console/*", 404},
+        {"GET /*", 404},
+    };
+    return all;
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+    for (std::size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + with.size())) {
+        text.replace(at, what.size(), with);
+    }
+    return text;
+}
+
+/// Without times, and without the signatures of links, which differ between any two threads.
+std::string comparable(const std::string& body) {
+    static const std::regex varying(R"re(("timestamp":|token=)[^,"]*)re");
+    return std::regex_replace(body, varying, "$1");
+}
+
+class RouteMatrix : public server_test {
+protected:
+    RouteMatrix() {
+        settings.auth.emplace();
+        settings.auth->kind = auth_config::mode::bearer;
+        settings.server.copilotkit_path = "/copilotkit";
+        settings.server.ai_path = "/ai";
+        settings.server.console = true;
+        settings.server.trusted_proxies = {"127.0.0.1"};
+        settings.agents.front().events = {"tanstack"};
+        add_token("all-of-ada", "ada", {"run", "read", "delete", "approve"});
+        add_token("all-of-eve", "eve", {"run", "read", "delete", "approve"});
+        add_token("admin-of-ada", "ada", {"admin"});
+        add_token("none-of-ada", "ada", {});
+        for (const scope each : gateway::all_scopes) {
+            const std::string name(to_string(each));
+            add_token(name + "-of-ada", "ada", {name});
+            std::vector<std::string> others;
+            for (const scope other : gateway::all_scopes) {
+                if (other != each && other != scope::admin) {
+                    others.emplace_back(to_string(other));
+                }
+            }
+            add_token("no-" + name + "-of-ada", "ada", std::move(others));
+        }
+        add_token("expired-of-ada", "ada", {"admin"}).expires_at = 1;
+        options.store = common.open_door();
+        options.log = &null_logger();
+    }
+    ~RouteMatrix() override { server.reset(); }
+
+    gateway::token_config&
+    add_token(std::string token, std::string user, std::vector<std::string> scopes) {
+        gateway::token_config& added = settings.auth->tokens.emplace_back();
+        added.name = std::move(user);
+        added.token.value = std::move(token);
+        added.scopes = std::move(scopes);
+        return added;
+    }
+
+    /// One request for the route, about a thread; without a token if it is empty.
+    raw_reply send(const cell_row& row, std::string_view thread, std::string_view token) {
+        const std::size_t blank = row.route.find(' ');
+        const std::string_view method = row.route.substr(0, blank);
+        std::string path(row.route.substr(blank + 1));
+        const bool by_query = path == "/agui" || path == "/agui/agents/{agentId}";
+        for (const auto& [name, value] : std::map<std::string_view, std::string_view>{
+                 {"{threadId}", thread},
+                 {"{id}", thread},
+                 {"{runId}", "first"},
+                 {"{agentId}", "default"},
+                 {"{callId}", "c1"},
+                 {"{number}", "1"},
+                 {"{sha256}", std::string_view(zeros)},
+                 {"/*", "/nothing"}
+             }) {
+            path = replaced(path, name, value);
+        }
+        if (method == "GET" && by_query) {
+            path += "?threadId=" + std::string(thread);
+        }
+        std::string body = replaced(std::string(row.body), "THREAD", thread);
+        body = replaced(body, "RUN", "run-" + std::to_string(++requests));
+        // An address of its own, because wrong tokens from one address are slowed.
+        std::string head = std::string(method) + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
+        head += "X-Forwarded-For: 203.0.113." + std::to_string(requests / 3 % 60) + "\r\n";
+        if (!token.empty()) {
+            head += "Authorization: Bearer " + std::string(token) + "\r\n";
+        }
+        if (!body.empty()) {
+            head +=
+                "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+                "\r\n";
+        }
+        return ask(head + "\r\n" + body);
+    }
+
+    /// A thread of that user with one run.
+    void make_thread(std::string_view thread, std::string_view token) {
+        const raw_reply made = ask(post(
+            "/agui", run_body(thread, "first", "the words of ada"),
+            "Authorization: Bearer " + std::string(token) + "\r\n"
+        ));
+        ASSERT_EQ(made.status, 200);
+    }
+
+    static void expect_unauthorized(const raw_reply& reply, std::string_view challenge) {
+        EXPECT_EQ(reply.status, 401);
+        EXPECT_EQ(reply.header("www-authenticate"), challenge);
+        EXPECT_TRUE(boost::json::parse(reply.body).as_object().contains("error"));
+    }
+
+    void check_strangers(const served_route& route, const cell_row& row, std::string_view thread) {
+        const raw_reply without = send(row, thread, "");
+        const raw_reply wrong = send(row, thread, "wrong");
+        const raw_reply expired = send(row, thread, "expired-of-ada");
+        if (route.access.is_open()) {
+            EXPECT_EQ(without.status, row.status);
+            EXPECT_EQ(wrong.status, row.status);
+            EXPECT_EQ(expired.status, row.status);
+            return;
+        }
+        expect_unauthorized(without, "Bearer");
+        expect_unauthorized(wrong, R"(Bearer error="invalid_token")");
+        expect_unauthorized(expired, R"(Bearer error="invalid_token")");
+    }
+
+    void check_scopes(const served_route& route, const cell_row& row, std::string_view thread) {
+        const std::string name(route.access.needed() ? to_string(*route.access.needed()) : "");
+        if (route.access.needed()) {
+            const raw_reply missing = send(row, thread, "no-" + name + "-of-ada");
+            EXPECT_EQ(missing.status, 403);
+            EXPECT_EQ(
+                missing.header("www-authenticate"),
+                R"(Bearer error="insufficient_scope", scope=")" + name + "\""
+            );
+            EXPECT_THAT(missing.body, HasSubstr(name));
+            EXPECT_EQ(send(row, thread, "none-of-ada").status, 403);
+        } else if (!route.access.is_open()) {
+            EXPECT_EQ(send(row, thread, "none-of-ada").status, row.status);
+        }
+        if (!route.access.is_open()) {
+            EXPECT_THAT(send(row, thread, "admin-of-ada").status, AnyOf(row.status, 404, 409));
+        }
+    }
+
+    std::string messages_of_ada(std::string_view thread) {
+        return send({"GET /agui/threads/{threadId}/messages", 200}, thread, "all-of-ada").body;
+    }
+
+    // Another user's thread must look like one that never existed, and stay as it is.
+    void check_others(const cell_row& row, std::string_view thread) {
+        if (row.to_others == others::no_thread) {
+            return;
+        }
+        const std::string before = messages_of_ada(thread);
+        EXPECT_THAT(before, HasSubstr("the words of ada"));
+        const std::string unknown = replaced(std::string(thread), "ada", "nil");
+        const raw_reply other = send(row, thread, "all-of-eve");
+        --requests; // The same runId, so that the replies are comparable.
+        const raw_reply never = send(row, unknown, "all-of-eve");
+        EXPECT_EQ(other.status, never.status);
+        if (row.to_others == others::same_reply) {
+            EXPECT_EQ(comparable(replaced(other.body, thread, unknown)), comparable(never.body));
+        } else {
+            EXPECT_EQ(other.status, 200);
+        }
+        EXPECT_THAT(other.body, Not(HasSubstr("the words of ada")));
+        EXPECT_EQ(messages_of_ada(thread), before);
+    }
+
+    shared_store common{session::make_sqlite_store({.path = folder().file("shared.db")})};
+    const std::string zeros = std::string(64, '0');
+    int requests = 0;
+};
+
+TEST_F(RouteMatrix, EveryRouteChecksEveryCaller) {
+    start();
+    std::set<std::string> seen;
+    for (const served_route& route : server->routes()) {
+        const std::string name = route.method + " " + route.pattern;
+        SCOPED_TRACE(name);
+        const auto row = std::ranges::find(cell_rows(), name, &cell_row::route);
+        if (row == cell_rows().end()) {
+            ADD_FAILURE() << "the route has no row in this test";
+            continue;
+        }
+        seen.insert(name);
+        const std::string thread = "thread-of-ada-" + std::to_string(seen.size());
+        make_thread(thread, "all-of-ada");
+        check_strangers(route, *row, thread);
+        if (route.access.is_for_peers()) {
+            expect_unauthorized(
+                send(*row, thread, "admin-of-ada"), R"(Bearer error="invalid_token")"
+            );
+            continue;
+        }
+        check_others(*row, thread);
+        const auto needed = route.access.needed();
+        const std::string right = needed ? std::string(to_string(*needed)) : "none";
+        EXPECT_EQ(send(*row, thread, right + "-of-ada").status, row->status);
+        check_scopes(route, *row, thread);
+    }
+    EXPECT_EQ(seen.size(), cell_rows().size()) << "a row has no route";
+}
+
+} // namespace
+} // namespace agui::test
