@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -63,21 +64,47 @@ asio::awaitable<std::optional<outcome>> outcome_of(
     co_return begun_anywhere{std::move(*log), std::move(answer.run_id)};
 }
 
-// The scope that the sender lacks, now that the agent is known. Whoever answers an approval decides
-// what a tool does.
-std::optional<auth_error>
-lacking_scope(const run_service& runs, const http_request& request, const requested_run& what) {
-    const std::string& agent = what.agent_id.empty() ? runs.default_agent() : what.agent_id;
-    const bool approves = !what.input.resume.empty() || what.input.forwarded.legacy_resume;
-    const scope_set none;
-    const scope_set& held = request.sender ? request.sender->scopes : none;
+std::vector<std::string> answered_approvals(const translator::run_input& input) {
+    std::vector<std::string> ids;
+    for (const translator::resume_entry& each : input.resume) {
+        ids.push_back(each.interrupt_id);
+    }
+    if (input.forwarded.legacy_resume) {
+        ids.push_back(input.forwarded.legacy_resume->interrupt_id);
+    }
+    return ids;
+}
+
+// The scope that the sender lacks, now that the agent is known. An answer to an approval decides
+// what a tool does, so it needs the scope for the agent that asked, whichever agent goes on.
+asio::awaitable<result<std::optional<auth_error>>>
+lacking_scope(run_service& runs, const http_request& request, const requested_run& what) {
+    const std::string agent = what.agent_id.empty() ? runs.default_agent() : what.agent_id;
+    const scope_set held = request.sender ? request.sender->scopes : scope_set();
     if (!held.allows(scope::run, agent)) {
-        return missing_scope(scope::run, agent);
+        co_return missing_scope(scope::run, agent);
     }
-    if (approves && !held.allows(scope::approve, agent)) {
-        return missing_scope(scope::approve, agent);
+    std::vector<std::string> answered = answered_approvals(what.input);
+    if (answered.empty() || held.allows(scope::approve)) {
+        co_return std::nullopt;
     }
-    return std::nullopt;
+    if (!held.may_allow(scope::approve)) {
+        co_return missing_scope(scope::approve);
+    }
+    session::thread_key key{what.principal, what.input.thread_id};
+    const auto agents = co_await runs.agents_that_asked(
+        std::move(key), what.input.forwarded.ephemeral, std::move(answered)
+    );
+    if (!agents) {
+        co_return agents.error();
+    }
+    for (const std::string& each : *agents) {
+        // No scope is limited to an agent without an id.
+        if (!held.allows(scope::approve, each)) {
+            co_return missing_scope(scope::approve, each);
+        }
+    }
+    co_return std::nullopt;
 }
 
 failure no_memory() {
@@ -145,8 +172,12 @@ asio::awaitable<outcome> begin_anywhere(
         if (!what) {
             co_return what.error();
         }
-        if (const auto lacking = lacking_scope(runs, request, what->what)) {
-            co_return to_reply(*lacking);
+        const auto lacking = co_await lacking_scope(runs, request, what->what);
+        if (!lacking) {
+            co_return lacking.error();
+        }
+        if (*lacking) {
+            co_return to_reply(**lacking);
         }
         body = std::move(what->body);
         const session::thread_key key{what->what.principal, what->what.input.thread_id};

@@ -42,14 +42,6 @@ struct read_request {
 [[nodiscard]] input_parser::afterwards
 body_afterwards(const run_service& runs, const http_request& request);
 
-/// A client's request in the form in which it is passed to another gateway.
-[[nodiscard]] client_request request_for_other(
-    const http_request& request, const session::thread_key& key, std::string run_id,
-    std::string body
-);
-/// A plain answer of another gateway.
-[[nodiscard]] http_reply reply_of(client_answer answer);
-
 /// Begins the run that a request asks for, or passes the request to the gateway that has the thread
 /// or in which the request waits. `read` parses a body; it may be called more than once, and must
 /// find the same ids each time. Returns an http_reply for a plain answer of another gateway, and if

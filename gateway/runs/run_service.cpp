@@ -7,6 +7,7 @@
 #include "gateway/replay/run_replay.hpp"
 #include "gateway/run/live_run.hpp"
 #include "gateway/run/run_registry.hpp"
+#include "gateway/runs/approval_agents.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/state_change.hpp"
 #include "gateway/runs/stop_elsewhere.hpp"
@@ -83,6 +84,11 @@ run_service::change_state(thread_key key, session::state_change change) {
 boost::asio::awaitable<result<std::optional<steered_run>>>
 run_service::steer(steering what, std::chrono::steady_clock::time_point give_up) {
     return gateway::steer(core_, std::move(what), give_up);
+}
+
+boost::asio::awaitable<result<std::vector<std::string>>>
+run_service::agents_that_asked(thread_key key, bool ephemeral, std::vector<std::string> approvals) {
+    return find_agents_that_asked(core_, {std::move(key), ephemeral}, std::move(approvals));
 }
 
 const std::string& run_service::default_agent() const noexcept {

@@ -92,6 +92,11 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<std::optional<steered_run>>>
     steer(steering what, std::chrono::steady_clock::time_point give_up);
 
+    /// For each id of an approval, the id of the agent whose run asked for it; empty if that is
+    /// unknown. With `ephemeral`, the thread is one that is not stored. Reads the whole thread.
+    [[nodiscard]] boost::asio::awaitable<result<std::vector<std::string>>>
+    agents_that_asked(session::thread_key key, bool ephemeral, std::vector<std::string> approvals);
+
     /// The id of the agent that answers a request which names none.
     [[nodiscard]] const std::string& default_agent() const noexcept;
 

@@ -2,8 +2,12 @@
 
 #include "tests/gateway/server_fixture.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +17,7 @@ namespace agui::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class AgentScopes : public server_test {
 protected:
@@ -30,16 +35,59 @@ protected:
         token.name = "ada";
         token.token.value = "the-token-of-ada";
         token.scopes = std::move(scopes);
+        gateway::token_config& reader = settings.auth->tokens.emplace_back();
+        reader.name = "ada";
+        reader.token.value = "the-reading-token";
+        reader.scopes = {"read"};
         start();
     }
     raw_reply send(std::string_view path, const std::string& body) {
         return ask(post(path, body, "Authorization: Bearer the-token-of-ada\r\n"));
     }
-    static std::string answer(std::string_view run_id) {
-        return R"({"threadId":"t","runId":")" + std::string(run_id) +
-               R"(","protocolVersion":"1.1","messages":[],)" +
-               R"("resume":[{"interruptId":"i","status":"resolved","payload":{"approved":true}}]})";
+    /// Every agent calls a tool that needs an approval.
+    void ask_for_approvals() {
+        options.script_of = [](const gateway::model_config&) {
+            return [](const runner::transport_request& request) {
+                const bool is_first = request.body.find(R"("role":"tool")") == std::string::npos;
+                return std::optional(is_first ? call_tool("order") : say("Ordered"));
+            };
+        };
+        options.tools.add(
+            {"order", "Orders something", {}},
+            [this](runner::tool_invocation) -> boost::asio::awaitable<runner::tool_outcome> {
+                ++executed;
+                co_return runner::tool_outcome{runner::tool_outcome::kind::result, "done"};
+            },
+            {.approval = runner::approval_rule::always}
+        );
     }
+    std::string interrupt() {
+        const std::string path = "/agui/threads/" + thread + "/pending";
+        const raw_reply reply = ask(get(path, "Authorization: Bearer the-reading-token\r\n"));
+        const auto open = boost::json::parse(reply.body).at("interrupts").as_array();
+        last_interrupt = open.at(0).at("id").as_string();
+        return last_interrupt;
+    }
+    [[nodiscard]] std::string
+    order(std::string_view run_id, const std::string& answered = {}) const {
+        std::string body = R"({"threadId":")" + thread + R"(","runId":")" + std::string(run_id) +
+                           R"(","protocolVersion":"1.1","messages":[)" +
+                           R"({"id":"u1","role":"user","content":"Order"}])";
+        if (!answered.empty()) {
+            body += R"(,"resume":[{"interruptId":")" + answered +
+                    R"(","status":"resolved","payload":{"approved":true}}])";
+        }
+        return body + "}";
+    }
+    [[nodiscard]] std::string legacy_answer(std::string_view run_id) const {
+        std::string body = order(run_id);
+        body.pop_back();
+        return body + R"(,"forwardedProps":{"command":{"resume":{"approved":true}}}})";
+    }
+
+    std::string thread = "t";
+    std::string last_interrupt;
+    std::atomic<int> executed = 0;
 };
 
 TEST_F(AgentScopes, OfOneAgentOpenThatAgentAlone) {
@@ -62,13 +110,38 @@ TEST_F(AgentScopes, OfOneAgentOpenThatAgentAlone) {
 }
 
 TEST_F(AgentScopes, AnAnswerToAnApprovalNeedsMore) {
-    start_with({"run", "agents:other:approve"});
+    ask_for_approvals();
+    start_with({"run"});
 
-    const raw_reply refused = send("/agui", answer("r"));
+    EXPECT_EQ(send("/agui/agents/default", order("r1")).status, 200);
+    const raw_reply refused = send("/agui/agents/default", order("r2", interrupt()));
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_THAT(refused.body, HasSubstr("\"approve\\\""));
+    EXPECT_EQ(executed, 0);
+}
+
+// The request may name any agent: it is the one that asked that decides.
+TEST_F(AgentScopes, AnAnswerNeedsTheScopeForTheAgentThatAsked) {
+    ask_for_approvals();
+    start_with({"run", "read", "agents:other:approve"});
+
+    EXPECT_EQ(send("/agui/agents/default", order("r1")).status, 200);
+    const raw_reply refused = send("/agui/agents/other", order("r2", interrupt()));
     EXPECT_EQ(refused.status, 403);
     EXPECT_THAT(refused.body, HasSubstr("agents:default:approve"));
-    EXPECT_NE(send("/agui/agents/other", answer("r")).status, 403);
-    EXPECT_EQ(send("/agui", run_body("t2", "r2")).status, 200);
+    const raw_reply unknown = send("/agui/agents/other", order("r3", "never:asked"));
+    EXPECT_EQ(unknown.status, 403);
+    EXPECT_THAT(unknown.body, Not(HasSubstr("agents:")));
+    const raw_reply legacy = send("/agui/agents/other", legacy_answer("r4"));
+    EXPECT_EQ(legacy.status, 403);
+    EXPECT_EQ(executed, 0);
+
+    thread = "u";
+    EXPECT_EQ(send("/agui/agents/other", order("r5")).status, 200);
+    EXPECT_EQ(send("/agui/agents/other", order("r6", interrupt())).status, 200);
+    EXPECT_EQ(executed, 1);
+    EXPECT_EQ(send("/agui/agents/other", order("r6", last_interrupt)).status, 200)
+        << "a repeat after the answer";
 }
 
 TEST_F(AgentScopes, EnvelopesNeedTheScopesOfTheirContent) {
