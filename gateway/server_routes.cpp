@@ -110,7 +110,7 @@ std::vector<route> server::impl::make_routes() {
         {.method = "POST",
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
-         .access = route_access::needs_for_agent(scope::run),
+         .access = route_access::needs(scope::run),
          .json = true,
          .max_body_bytes = max_cancel_bytes},
         {.method = "POST",

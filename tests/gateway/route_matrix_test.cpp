@@ -155,6 +155,7 @@ protected:
         add_token("all-of-eve", "eve", {"run", "read", "delete", "approve"});
         add_token("admin-of-ada", "ada", {"admin"});
         add_token("none-of-ada", "ada", {});
+        add_token("other-agent-of-ada", "ada", {"agents:other:run", "agents:other:approve"});
         for (const scope each : gateway::all_scopes) {
             const std::string name(to_string(each));
             add_token(name + "-of-ada", "ada", {name});
@@ -267,6 +268,15 @@ protected:
         }
     }
 
+    // Scopes for another agent than that of the request and of the thread.
+    void
+    check_other_agent(const served_route& route, const cell_row& row, std::string_view thread) {
+        const int status = send(row, thread, "other-agent-of-ada").status;
+        // An invalid body is refused before its agent matters.
+        const bool is_refused = route.access.needed() && row.status != 422;
+        EXPECT_EQ(status, is_refused ? 403 : row.status);
+    }
+
     std::string messages_of_ada(std::string_view thread) {
         return send({"GET /agui/threads/{threadId}/messages", 200}, thread, "all-of-ada").body;
     }
@@ -322,6 +332,7 @@ TEST_F(RouteMatrix, EveryRouteChecksEveryCaller) {
         const auto needed = route.access.needed();
         const std::string right = needed ? std::string(to_string(*needed)) : "none";
         EXPECT_EQ(send(*row, thread, right + "-of-ada").status, row->status);
+        check_other_agent(route, *row, thread);
         check_scopes(route, *row, thread);
     }
     EXPECT_EQ(seen.size(), cell_rows().size()) << "a row has no route";
