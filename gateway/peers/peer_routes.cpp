@@ -101,9 +101,10 @@ client_answer answer_of(handler_reply reply, passed_request passed) {
     return out;
 }
 
-// An older gateway accepts only tokens that open everything, and passes no sender.
+// An older gateway knows no users: it accepts only tokens that open everything, and passes no
+// sender.
 result<std::shared_ptr<const caller>> sender_of(const client_request& what) {
-    if (what.sender.empty()) {
+    if (what.sender.empty() && what.principal.empty()) {
         return everybody();
     }
     auto read = read_caller(what.sender);
@@ -130,6 +131,11 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     auto sender = sender_of(*what);
     if (!sender) {
         co_return to_reply(sender.error());
+    }
+    if (const auto refused = target->access.refuses(sender->get())) {
+        http_reply out;
+        out.body = write_answer(answer_of(to_reply(*refused), {}));
+        co_return out;
     }
     passed_request passed{std::move(what->thread_id), std::move(what->run_id)};
     http_request inner;

@@ -124,6 +124,24 @@ TEST_F(PeerRoutes, KnowTheSenderOfAPassedRequest) {
     EXPECT_EQ(send_passed(what, headers()).status, 422);
     what.sender = "{";
     EXPECT_EQ(send_passed(what, headers()).status, 422);
+    what.sender = "";
+    EXPECT_EQ(send_passed(what, headers()).status, 422) << "only threads without a user have none";
+    EXPECT_EQ(model.calls(), 1U);
+}
+
+TEST_F(PeerRoutes, CheckTheScopesOfAPassedRequest) {
+    start();
+    gateway::caller who{.principal = "ada", .user = "ada"};
+    who.scopes.add("read");
+    client_request what = request_for("/agui/steer", "{");
+    what.principal = who.principal;
+    what.sender = gateway::write_caller(who);
+
+    const auto refused = pass(what, headers());
+
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->status, 403) << "before its body is read";
+    EXPECT_THAT(refused->body, HasSubstr("\\\"run\\\""));
 }
 
 // Several gateways must not pass a request around among themselves.
