@@ -160,6 +160,11 @@ std::string as_header(std::string_view text) {
     return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '%'; });
 }
 
+// Neither a slash nor an escape in an id makes the key of another call.
+std::string as_key_part(std::string_view id) {
+    return percent_encoded(id, [](char c) { return c > ' ' && c <= '~' && c != '%' && c != '/'; });
+}
+
 std::string write_target(const webhook& hook, const tool_invocation& call) {
     std::string target = hook.target;
     char separator = target.find('?') == std::string::npos ? '?' : '&';
@@ -200,20 +205,20 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
             request.headers.emplace_back("X-Agui-Principal", as_header(call.principal));
         }
         if (!call.inputs.empty()) {
-            const boost::json::array inputs(call.inputs.begin(), call.inputs.end());
+            const boost::json::array answers(call.inputs.begin(), call.inputs.end());
             request.headers.emplace_back(
-                "X-Agui-Inputs", as_header(boost::json::serialize(inputs))
+                "X-Agui-Inputs", as_header(boost::json::serialize(answers))
             );
         }
     } else {
         request.body = write_body(call);
     }
     if (may_repeat(settings)) {
-        const std::string owner = call.principal.empty() ? "" : as_header(call.principal) + "/";
+        const std::string owner = call.principal.empty() ? "" : as_key_part(call.principal) + "/";
         const std::string round = inputs == 0 ? "" : "/" + std::to_string(inputs);
         request.headers.emplace_back(
             "Idempotency-Key",
-            owner + as_header(call.thread_id) + "/" + as_header(call.call_id) + round
+            owner + as_key_part(call.thread_id) + "/" + as_key_part(call.call_id) + round
         );
     }
     for (const auto& [name, value] : call.headers) {

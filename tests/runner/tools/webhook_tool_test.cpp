@@ -274,6 +274,31 @@ TEST_F(WebhookTool, AGetHasTheArgumentsInItsQuery) {
     EXPECT_EQ(seen.find("Content-"), std::string::npos) << seen;
 }
 
+TEST_F(WebhookTool, GetsNoKeyThatAnotherCallHasToo) {
+    std::string seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen = co_await peer.read_request();
+        co_await peer.send(response("sunny"));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.idempotent = true;
+    const auto key_of = [&](std::string principal, std::string thread, std::string call) {
+        tool_invocation made = invocation();
+        made.principal = std::move(principal);
+        made.thread_id = std::move(thread);
+        made.call_id = std::move(call);
+        run(make(settings)(made));
+        constexpr std::string_view name = "\r\nIdempotency-Key: ";
+        const std::size_t at = seen.find(name) + name.size();
+        return seen.substr(at, seen.find('\r', at) - at);
+    };
+
+    EXPECT_EQ(key_of("ann", "a/b", "c"), "ann/a%2Fb/c");
+    EXPECT_EQ(key_of("ann/a", "b", "c"), "ann%2Fa/b/c");
+    EXPECT_EQ(key_of("ann%2Fa", "b", "c"), "ann%252Fa/b/c");
+    EXPECT_EQ(key_of("", "ann", "a/b/c"), "ann/a%2Fb%2Fc");
+}
+
 TEST_F(WebhookTool, GetsTheAnswersToItsQuestions) {
     std::string seen;
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
