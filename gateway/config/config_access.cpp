@@ -3,7 +3,6 @@
 #include "gateway/http/listener.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -57,21 +56,6 @@ void check_token(std::vector<std::string>& found, const std::string& key, const 
     check_file(found, key, token);
 }
 
-bool is_cleartext_to_others(std::string_view url) {
-    constexpr std::string_view scheme = "http://";
-    if (!url.starts_with(scheme)) {
-        return false;
-    }
-    url.remove_prefix(scheme.size());
-    return std::ranges::none_of(
-        std::array<std::string_view, 3>{"127.0.0.1", "[::1]", "localhost"},
-        [url](std::string_view host) {
-            const std::string_view rest = url.substr(std::min(host.size(), url.size()));
-            return url.starts_with(host) && (rest.empty() || rest[0] == ':' || rest[0] == '/');
-        }
-    );
-}
-
 // Settings that let nobody in, or others than they should.
 void check_auth(std::vector<std::string>& found, const config& what) {
     const auth_config& auth = *what.auth;
@@ -84,10 +68,6 @@ void check_auth(std::vector<std::string>& found, const config& what) {
     }
     if (auth.kind == auth_config::mode::jwt && auth.scopes.empty() && auth.scope_claim.empty()) {
         found.emplace_back("auth.scopes: without scopes or scope_claim, no token opens anything");
-    }
-    if (is_cleartext_to_others(auth.jwks_url)) {
-        found.emplace_back("auth.jwks_url: whoever can change this connection can make tokens: "
-                           "use https");
     }
     if (auth.kind != auth_config::mode::proxy) {
         return;

@@ -4,6 +4,7 @@
 #include "gateway/config/config_values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <fstream>
@@ -124,9 +125,29 @@ void describe_proxy_headers(config_table& table, auth_config& auth) {
     }
 }
 
+bool is_cleartext_to_others(std::string_view url) {
+    constexpr std::string_view scheme = "http://";
+    if (!url.starts_with(scheme)) {
+        return false;
+    }
+    url.remove_prefix(scheme.size());
+    return std::ranges::none_of(
+        std::array<std::string_view, 3>{"127.0.0.1", "[::1]", "localhost"},
+        [url](std::string_view host) {
+            const std::string_view rest = url.substr(std::min(host.size(), url.size()));
+            return url.starts_with(host) && (rest.empty() || rest[0] == ':' || rest[0] == '/');
+        }
+    );
+}
+
 void read_keys(config_table& table, auth_config& auth) {
     if (table.uses(!auth.jwks_url.empty())) {
-        exact_url(table, "jwks_url", auth.jwks_url);
+        if (exact_url(table, "jwks_url", auth.jwks_url) && is_cleartext_to_others(auth.jwks_url)) {
+            table.problem(
+                "jwks_url", "must begin with https:// unless the host is this machine, because "
+                            "the keys decide which tokens are valid"
+            );
+        }
     }
     table.value("jwks_ca_file", auth.jwks_ca_file);
     if (table.uses(!auth.jwks_file.empty()) && table.value("jwks_file", auth.jwks_file)) {
