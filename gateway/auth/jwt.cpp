@@ -199,7 +199,8 @@ bool read_name_claim(const json::object& claims, std::string_view claim, std::st
 }
 
 void add_scopes(const json::object& claims, std::string_view claim, scope_set& to) {
-    const json::value* const found = claim_in(claims, claim);
+    // Otherwise a claim with the empty name would count.
+    const json::value* const found = claim.empty() ? nullptr : claim_in(claims, claim);
     if (found == nullptr) {
         return;
     }

@@ -24,8 +24,9 @@ struct jwt_rules {
     std::chrono::milliseconds leeway{0}; ///< How far clocks may differ.
     std::string user_claim = "sub";
     std::string tenant_claim; ///< Empty if users have no tenant. Otherwise tokens must have it.
-    std::string scope_claim = "scope"; ///< A list, or a text separated by spaces.
-    scope_set scopes;                  ///< Every caller has these.
+    /// A list, or a text separated by spaces; empty if tokens give no scopes.
+    std::string scope_claim = "scope";
+    scope_set scopes; ///< Every caller has these.
 };
 
 struct jwt_refused {

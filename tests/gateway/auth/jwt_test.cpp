@@ -216,6 +216,17 @@ TEST_F(Jwt, ScopesMayBeAList) {
     );
 }
 
+TEST_F(Jwt, GivesNoScopesWithoutAScopeClaim) {
+    gateway::jwt_rules with = rules();
+    with.scope_claim.clear();
+    json::object claims = claims_of("ada", now);
+    claims[""] = "admin";
+
+    const auto outcome = check_jwt(maker.token(claims), all_keys(), with, now);
+
+    EXPECT_TRUE(std::get<gateway::caller>(outcome).scopes.empty());
+}
+
 TEST_F(Jwt, IsValidForItsTimeOnly) {
     const std::string token = maker.token(claims_of("ada", now));
 
