@@ -18,9 +18,28 @@ namespace {
 constexpr std::chrono::milliseconds fetch_poll{20};
 constexpr unsigned doublings_max = 10;
 
+std::chrono::milliseconds pause_after(unsigned failures, const key_source::limits& bounds) {
+    const auto wait = bounds.first_pause * (1U << std::min(failures - 1, doublings_max));
+    return std::min<std::chrono::milliseconds>(wait, bounds.interval);
+}
+
 failure not_fetched(std::string detail) { return {errc::internal, std::move(detail), {}, {}}; }
 
 } // namespace
+
+class key_source::fetch_mark {
+public:
+    explicit fetch_mark(key_source& source) noexcept : source_(source) {}
+    ~fetch_mark() {
+        const std::lock_guard lock(source_.mutex_);
+        source_.fetching_ = false;
+    }
+    fetch_mark(const fetch_mark&) = delete;
+    fetch_mark& operator=(const fetch_mark&) = delete;
+
+private:
+    key_source& source_;
+};
 
 key_source::key_source(key_set fixed) : keys_(std::make_shared<const key_set>(std::move(fixed))) {}
 
@@ -52,6 +71,8 @@ key_source::turn key_source::take_turn() {
         return turn::wait;
     }
     fetching_ = true;
+    ++failures_;
+    next_ = steady::now() + pause_after(failures_, limits_);
     return turn::fetch;
 }
 
@@ -67,7 +88,8 @@ asio::awaitable<bool> key_source::refresh() {
         break;
     }
     case turn::fetch: {
-        result<std::string> text = co_await fetch_in_time();
+        const fetch_mark mark(*this);
+        const result<std::string> text = co_await fetch_in_time();
         end_fetch(text);
         break;
     }
@@ -86,7 +108,6 @@ asio::awaitable<void> key_source::renew() {
     }
 }
 
-// Must not throw, because fetching_ would stay set.
 asio::awaitable<result<std::string>> key_source::fetch_in_time() {
     try {
         auto text = co_await runner::with_deadline(fetch(), steady::now() + limits_.time);
@@ -126,33 +147,42 @@ asio::awaitable<result<std::string>> key_source::fetch() {
     }
 }
 
+void key_source::count_success() {
+    failures_ = 0;
+    fetched_ = steady::now();
+    next_ = fetched_ + limits_.interval;
+}
+
+bool key_source::is_confirmed_by(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (!keys_ || text_ != text) {
+        return false;
+    }
+    count_success();
+    return true;
+}
+
 void key_source::end_fetch(const result<std::string>& text) {
+    if (text && is_confirmed_by(*text)) {
+        return;
+    }
     auto read = text ? parse_key_set(*text) : result<key_set>(text.error());
     const std::lock_guard lock(mutex_);
-    fetching_ = false;
-    const auto now = steady::now();
     if (!read) {
-        const auto wait = limits_.first_pause * (1U << std::min(failures_, doublings_max));
-        next_ = now + std::min(wait, limits_.interval);
-        ++failures_;
+        next_ = steady::now() + pause_after(failures_, limits_);
         log_->log(
             log_level::warning, "the keys of auth.jwks_url could not be fetched",
             {{"error", read.error().detail}}
         );
         return;
     }
-    failures_ = 0;
-    fetched_ = now;
-    next_ = now + limits_.interval;
-    if (keys_ && text_ == *text) {
-        return;
-    }
     log_->log(
         log_level::info, "the keys of auth.jwks_url were fetched",
         {{"usable", std::to_string(read->keys.size())}, {"others", std::to_string(read->unusable)}}
     );
-    text_ = *text;
     keys_ = std::make_shared<const key_set>(std::move(*read));
+    text_ = *text;
+    count_success();
 }
 
 } // namespace agui::gateway

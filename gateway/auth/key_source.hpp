@@ -41,7 +41,7 @@ public:
 
     /// Fetches the keys, or waits for a fetch that is under way. Does nothing for a fixed set, and
     /// in the pause after a fetch. On failure the former keys stay. Returns false if it is unknown
-    /// whether the issuer has other keys, because the last fetch has failed.
+    /// whether the issuer has other keys, because the last fetch has failed or has not ended.
     [[nodiscard]] boost::asio::awaitable<bool> refresh();
 
     /// refresh(), if the keys are not fresh. To be called about once a minute.
@@ -50,6 +50,7 @@ public:
 private:
     using time_point = std::chrono::steady_clock::time_point;
     enum class turn { fetch, wait, pause };
+    class fetch_mark; ///< Ends a fetch, also if it throws or its coroutine is destroyed.
 
     [[nodiscard]] turn take_turn();
     [[nodiscard]] bool is_fetching() const;
@@ -57,6 +58,9 @@ private:
     [[nodiscard]] boost::asio::awaitable<result<std::string>> fetch();
     [[nodiscard]] boost::asio::awaitable<result<std::string>> fetch_in_time();
     void end_fetch(const result<std::string>& text);
+    /// Returns false if the text is not that of the present keys.
+    [[nodiscard]] bool is_confirmed_by(const std::string& text);
+    void count_success() AGUI_REQUIRES(mutex_);
 
     const std::shared_ptr<runner::http_client> client_; ///< Null for a fixed set.
     const limits limits_{};
@@ -67,7 +71,8 @@ private:
     time_point fetched_ AGUI_GUARDED_BY(mutex_);
     time_point next_ AGUI_GUARDED_BY(mutex_); ///< No fetch before this.
     bool fetching_ AGUI_GUARDED_BY(mutex_) = false;
-    unsigned failures_ AGUI_GUARDED_BY(mutex_) = 0; ///< Since the last success.
+    /// Since the last success. A fetch under way counts until it succeeds.
+    unsigned failures_ AGUI_GUARDED_BY(mutex_) = 0;
 };
 
 } // namespace agui::gateway

@@ -6,10 +6,17 @@
 #include "tests/gateway/auth/token_maker.hpp"
 #include "tests/support/coroutine_test.hpp"
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
 
+#include <initializer_list>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +51,14 @@ public:
     send(const runner::transport_request& request) override {
         ++requests;
         EXPECT_EQ(request.method, runner::http_method::get);
+        if (is_stubborn) {
+            co_await boost::asio::this_coro::reset_cancellation_state(
+                boost::asio::disable_cancellation()
+            );
+        }
+        while (is_stubborn) {
+            co_await pause(1ms);
+        }
         co_await pause(delay);
         if (is_down) {
             co_return runner::transport_failure{
@@ -57,7 +72,21 @@ public:
     int status = 200;
     int requests = 0;
     bool is_down = false;
+    bool is_stubborn = false; ///< It does not answer, and the request cannot be cancelled.
     std::chrono::milliseconds delay{0};
+};
+
+class throwing_logger final : public logger {
+public:
+    throwing_logger() : logger(log_level::debug) {}
+    bool throws = true;
+
+private:
+    void write(log_level, std::string_view, std::initializer_list<log_field>) override {
+        if (throws) {
+            throw std::runtime_error("the disk is full");
+        }
+    }
 };
 
 class KeySource : public coroutine_test {
@@ -231,6 +260,37 @@ TEST_F(KeySource, AServerThatDoesNotAnswerIsGivenUp) {
     issuer->delay = 1h;
 
     EXPECT_EQ(ask(first).error().what, auth_error::kind::unavailable);
+}
+
+TEST_F(KeySource, AFetchThatThrowsIsNotTheLast) {
+    throwing_logger bad;
+    keys = std::make_shared<key_source>(issuer, without_pauses(), bad);
+
+    EXPECT_THROW((void)run(keys->refresh()), std::runtime_error);
+    bad.throws = false;
+
+    EXPECT_TRUE(run(keys->refresh()));
+    EXPECT_TRUE(keys->get());
+    EXPECT_EQ(issuer->requests, 2);
+}
+
+TEST_F(KeySource, NobodyIsRefusedForGoodBeforeTheFetchHasEnded) {
+    key_source::limits bounds = without_pauses();
+    bounds.time = 20ms;
+    make(bounds);
+    EXPECT_TRUE(ask(first));
+    issuer->is_stubborn = true;
+    const auto fetching = [&]() -> boost::asio::awaitable<void> {
+        (void)co_await keys->refresh();
+    };
+    boost::asio::co_spawn(context(), fetching(), boost::asio::detached);
+    run(pause(1ms));
+    EXPECT_EQ(issuer->requests, 2);
+
+    EXPECT_EQ(ask(second).error().what, auth_error::kind::unavailable);
+
+    issuer->is_stubborn = false;
+    run(pause(50ms));
 }
 
 TEST_F(KeySource, RemembersTokensUntilTheyExpire) {
