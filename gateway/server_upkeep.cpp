@@ -97,7 +97,14 @@ asio::awaitable<void> server::impl::look_for_lost_runs() {
 asio::awaitable<void> server::impl::look_after_auth() {
     while (!stopping) {
         const std::shared_ptr<authenticator> current = auth.get();
-        co_await current->renew();
+        try {
+            co_await current->renew();
+        } catch (const std::exception& error) {
+            log.log(
+                log_level::error, "the keys of auth.jwks_url could not be renewed",
+                {{"error", error.what()}}
+            );
+        }
         if (stopping) {
             co_return; // The timer has been cancelled already.
         }

@@ -37,17 +37,20 @@ public:
         if (token->size() > jwt_bytes_max) {
             co_return invalid_token("The token is longer than 8 KB.");
         }
-        auth_result known = check(*token);
-        if (known || known.error().what != auth_error::kind::unavailable) {
-            co_return known;
+        const std::shared_ptr<const key_set> keys = source_->get();
+        auth_result outcome = check(*token, keys);
+        if (!is_unknown(outcome)) {
+            co_return outcome;
         }
         const bool is_certain = co_await source_->refresh();
-        known = check(*token);
-        const bool still_unknown = !known && known.error().what == auth_error::kind::unavailable;
-        if (still_unknown && is_certain) {
+        const std::shared_ptr<const key_set> newer = source_->get();
+        if (newer != keys) { // A token without `kid` is tried with several keys.
+            outcome = check(*token, newer);
+        }
+        if (is_unknown(outcome) && is_certain && newer) {
             co_return invalid_token("The token was signed with an unknown key.");
         }
-        co_return known;
+        co_return outcome;
     }
 
     bool reads(std::string_view header) const noexcept override {
@@ -56,9 +59,12 @@ public:
     asio::awaitable<void> renew() override { return source_->renew(); }
 
 private:
+    static bool is_unknown(const auth_result& outcome) noexcept {
+        return !outcome && outcome.error().what == auth_error::kind::unavailable;
+    }
+
     // auth_error::kind::unavailable: no known key fits.
-    auth_result check(std::string_view token) {
-        const std::shared_ptr<const key_set> keys = source_->get();
+    auth_result check(std::string_view token, const std::shared_ptr<const key_set>& keys) {
         const unix_ms now = time_.now();
         if (!keys) {
             return unavailable();
@@ -82,8 +88,7 @@ private:
 
     static auth_error unavailable() {
         return {
-            auth_error::kind::unavailable,
-            "The keys that would verify the token cannot be had at the moment: try again later."
+            auth_error::kind::unavailable, "The issuer's keys are unavailable: try again later."
         };
     }
 

@@ -11,6 +11,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <initializer_list>
 #include <memory>
@@ -89,17 +90,30 @@ private:
     }
 };
 
+/// A clock that counts how often it is read: once for each check of a token.
+class counting_clock final : public clock {
+public:
+    unix_ms now() const override {
+        ++reads;
+        return 1'700'000'000'000;
+    }
+    mutable int reads = 0;
+};
+
 class KeySource : public coroutine_test {
 protected:
     KeySource() { issuer->keys = first.jwks(); }
 
     void make(key_source::limits bounds) {
         keys = std::make_shared<key_source>(issuer, bounds, log);
-        gateway::jwt_rules rules;
-        rules.issuer = "https://id.example";
-        rules.audiences = {"agui"};
-        rules.algorithms = {jws_algorithm::eddsa};
-        judge = gateway::make_jwt_authenticator(std::move(rules), keys, time);
+        judge = gateway::make_jwt_authenticator(rules(), keys, time);
+    }
+    static gateway::jwt_rules rules() {
+        gateway::jwt_rules made;
+        made.issuer = "https://id.example";
+        made.audiences = {"agui"};
+        made.algorithms = {jws_algorithm::eddsa};
+        return made;
     }
     static key_source::limits without_pauses() {
         return {.interval = 0ms, .first_pause = 0ms, .time = 5s, .fresh = 0ms, .usable = 1h};
@@ -154,6 +168,23 @@ TEST_F(KeySource, InventedKeysCauseNoMoreRequestsThanAllowed) {
         EXPECT_EQ(ask(invented).error().what, auth_error::kind::invalid);
     }
     EXPECT_EQ(issuer->requests, 1) << "the pause after the first fetch has not passed";
+}
+
+TEST_F(KeySource, ATokenIsCheckedAgainOnlyWithOtherKeys) {
+    make(without_pauses());
+    const counting_clock counted;
+    judge = gateway::make_jwt_authenticator(rules(), keys, counted);
+    const std::string unnamed =
+        second.sign(R"({"alg":"EdDSA"})", boost::json::serialize(claims_of("ada", counted.now())));
+    run(keys->refresh());
+    counted.reads = 0;
+
+    EXPECT_EQ(run(asking(unnamed)).error().what, auth_error::kind::invalid);
+    EXPECT_EQ(counted.reads, 1);
+
+    issuer->keys = second.jwks();
+    EXPECT_TRUE(run(asking(unnamed)));
+    EXPECT_EQ(counted.reads, 3);
 }
 
 TEST_F(KeySource, WithoutKeysNobodyIsRefusedForGood) {
