@@ -59,7 +59,8 @@ server::impl::impl(config what, server_options given)
       refused(log),
       no_room(log),
       // Authentication.
-      auth(make_authenticator(settings, log)),
+      fetched_keys(make_fetched_keys(settings, log)),
+      auth(make_authenticator(settings, fetched_keys)),
       peer_secret(sha256_text(random_bytes(peer_secret_bytes))),
       wrong(log),
       // Conversations.

@@ -46,29 +46,16 @@ std::shared_ptr<authenticator> make_proxy(const auth_config& auth) {
     return make_proxy_authenticator(std::move(names));
 }
 
-std::shared_ptr<key_source> make_keys(const auth_config& auth, logger& log) {
-    if (auth.jwks_url.empty()) {
-        auto fixed = parse_key_set(auth.jwks);
-        if (!fixed) {
-            throw std::runtime_error("auth.jwks_file: " + fixed.error().detail);
-        }
-        return std::make_shared<key_source>(std::move(*fixed));
+std::shared_ptr<key_source> make_fixed_keys(const auth_config& auth) {
+    auto fixed = parse_key_set(auth.jwks);
+    if (!fixed) {
+        throw std::runtime_error("auth.jwks_file: " + fixed.error().detail);
     }
-    const key_source::limits bounds;
-    runner::http_endpoint endpoint;
-    endpoint.base_url = auth.jwks_url;
-    endpoint.ca_file = auth.jwks_ca_file;
-    endpoint.connect_timeout = bounds.time;
-    endpoint.first_byte_timeout = bounds.time;
-    endpoint.idle_timeout = bounds.time;
-    auto client = runner::make_http_client(std::move(endpoint));
-    if (!client) {
-        throw std::runtime_error("auth.jwks_url: " + client.error().detail);
-    }
-    return std::make_shared<key_source>(std::move(*client), bounds, log);
+    return std::make_shared<key_source>(std::move(*fixed));
 }
 
-std::shared_ptr<authenticator> make_jwt(const auth_config& auth, logger& log) {
+std::shared_ptr<authenticator>
+make_jwt(const auth_config& auth, std::shared_ptr<key_source> fetched) {
     jwt_rules rules;
     rules.issuer = auth.issuer;
     rules.audiences = auth.audience;
@@ -80,12 +67,32 @@ std::shared_ptr<authenticator> make_jwt(const auth_config& auth, logger& log) {
     rules.tenant_claim = auth.tenant_claim;
     rules.scope_claim = auth.scope_claim;
     rules.scopes = scopes_of(auth.scopes);
-    return make_jwt_authenticator(std::move(rules), make_keys(auth, log), system_clock());
+    auto keys = fetched ? std::move(fetched) : make_fixed_keys(auth);
+    return make_jwt_authenticator(std::move(rules), std::move(keys), system_clock());
 }
 
 } // namespace
 
-std::shared_ptr<authenticator> make_authenticator(const config& all, logger& log) {
+std::shared_ptr<key_source> make_fetched_keys(const config& all, logger& log) {
+    if (!all.auth || all.auth->jwks_url.empty()) {
+        return nullptr;
+    }
+    const key_source::limits bounds;
+    runner::http_endpoint endpoint;
+    endpoint.base_url = all.auth->jwks_url;
+    endpoint.ca_file = all.auth->jwks_ca_file;
+    endpoint.connect_timeout = bounds.time;
+    endpoint.first_byte_timeout = bounds.time;
+    endpoint.idle_timeout = bounds.time;
+    auto client = runner::make_http_client(std::move(endpoint));
+    if (!client) {
+        throw std::runtime_error("auth.jwks_url: " + client.error().detail);
+    }
+    return std::make_shared<key_source>(std::move(*client), bounds, log);
+}
+
+std::shared_ptr<authenticator>
+make_authenticator(const config& all, std::shared_ptr<key_source> fetched) {
     using mode = auth_config::mode;
     switch (all.auth ? all.auth->kind : mode::none) {
     case mode::none:
@@ -93,7 +100,7 @@ std::shared_ptr<authenticator> make_authenticator(const config& all, logger& log
     case mode::bearer:
         return make_tokens(*all.auth);
     case mode::jwt:
-        return make_jwt(*all.auth, log);
+        return make_jwt(*all.auth, std::move(fetched));
     case mode::proxy:
         return make_proxy(*all.auth);
     }

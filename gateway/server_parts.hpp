@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/auth/authenticator.hpp"
+#include "gateway/auth/key_source.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/http/http_connection.hpp"
 #include "gateway/replaceable_provider.hpp"
@@ -89,7 +90,12 @@ struct memory_limits {
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
 [[nodiscard]] std::vector<network> make_networks(const std::vector<std::string>& texts);
 [[nodiscard]] access_settings make_access(const config& all);
-/// The authenticator of [auth], in server_auth.cpp. `log` must outlive it.
-[[nodiscard]] std::shared_ptr<authenticator> make_authenticator(const config& all, logger& log);
+// In server_auth.cpp:
+
+/// The keys of `auth.jwks_url`; null if there is no such key. `log` must outlive them.
+[[nodiscard]] std::shared_ptr<key_source> make_fetched_keys(const config& all, logger& log);
+/// The authenticator of [auth]. `fetched` is what make_fetched_keys() returned for it.
+[[nodiscard]] std::shared_ptr<authenticator>
+make_authenticator(const config& all, std::shared_ptr<key_source> fetched);
 
 } // namespace agui::gateway

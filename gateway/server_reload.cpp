@@ -5,10 +5,20 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 namespace agui::gateway {
+
+namespace {
+
+bool has_same_keys(const auth_config& next, const std::optional<auth_config>& present) {
+    return present && next.jwks_url == present->jwks_url &&
+           next.jwks_ca_file == present->jwks_ca_file;
+}
+
+} // namespace
 
 void server::impl::warn_of_settings() {
     for (const std::string& line : warnings_of(settings)) {
@@ -37,11 +47,15 @@ config_result<void> server::impl::reload(const config& fresh) {
         return next.error();
     }
     provider_list made;
-    std::shared_ptr<authenticator> judge; // Null if nothing in [auth] has changed.
-    try {                                 // Failures must precede the first change.
+    std::shared_ptr<key_source> keys = fetched_keys;
+    std::shared_ptr<authenticator> checker; // Null if nothing in [auth] has changed.
+    try {                                   // Failures must precede the first change.
         made = providers_with_new_keys(*next);
         if (next->auth != settings.auth) {
-            judge = make_authenticator(*next, log);
+            if (!has_same_keys(*next->auth, settings.auth)) {
+                keys = make_fetched_keys(*next, log);
+            }
+            checker = make_authenticator(*next, keys);
         }
     } catch (const std::runtime_error& error) {
         return config_problems{{error.what()}};
@@ -55,8 +69,9 @@ config_result<void> server::impl::reload(const config& fresh) {
     if (accepts_everybody(*next) && !accepts_everybody(settings)) {
         log.log(log_level::warning, "requests no longer need a token");
     }
-    if (judge) {
-        auth.replace(std::move(judge));
+    if (checker) {
+        fetched_keys = std::move(keys);
+        auth.replace(std::move(checker));
     }
     for (std::size_t i = 0; i < settings.models.size(); ++i) {
         settings.models[i].api_key = std::move(next->models[i].api_key);

@@ -8,8 +8,10 @@
 #include <boost/json/object.hpp>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -173,6 +175,24 @@ TEST_F(JwtUsers, AReloadBringsNewKeys) {
 
     EXPECT_EQ(read(maker, "ada", "/agui/threads").status, 401);
     EXPECT_EQ(read(other, "ada", "/agui/threads").status, 200);
+}
+
+TEST_F(JwtUsers, AReloadKeepsTheKeysOfTheSameServer) {
+    auto issuer = std::make_unique<issuer_server>(maker.jwks());
+    settings.auth->jwks.clear();
+    settings.auth->jwks_url = issuer->url();
+    start();
+    EXPECT_EQ(read(maker, "ada", "/agui/threads").status, 200);
+    issuer.reset();
+    gateway::config fresh = settings;
+    fresh.auth->leeway = std::chrono::seconds(1);
+
+    EXPECT_TRUE(server->reload(fresh));
+
+    EXPECT_EQ(read(maker, "ada", "/agui/threads").status, 200) << "its server is down";
+    fresh.auth->jwks_url += "/others";
+    EXPECT_TRUE(server->reload(fresh));
+    EXPECT_EQ(read(maker, "ada", "/agui/threads").status, 503);
 }
 
 } // namespace
