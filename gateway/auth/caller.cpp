@@ -27,6 +27,23 @@ void append_escaped(std::string& out, std::string_view name) {
     }
 }
 
+// U+0000 to U+001F, U+007F to U+009F, and the line and paragraph separators, of valid UTF-8: logs
+// and other programs would show a second line or hide a part.
+bool holds_control(std::string_view text) noexcept {
+    constexpr std::string_view line_separator = "\xE2\x80\xA8";
+    constexpr std::string_view paragraph_separator = "\xE2\x80\xA9";
+    unsigned char before = 0;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte < 0xA0)) {
+            return true;
+        }
+        before = byte;
+    }
+    return text.find(line_separator) != std::string_view::npos ||
+           text.find(paragraph_separator) != std::string_view::npos;
+}
+
 failure unreadable_caller() { return {errc::invalid_input, "is not a valid caller", {}, {}}; }
 
 bool read_name(const json::object& from, std::string_view name, std::string& into) {
@@ -50,10 +67,7 @@ bool read_scopes(const json::object& from, scope_set& into) {
 
 bool is_caller_name(std::string_view text) noexcept {
     return !text.empty() && text.size() <= caller_name_max && runner::is_utf8(text) &&
-           std::ranges::none_of(text, [](char c) {
-               const auto byte = static_cast<unsigned char>(c);
-               return byte < 0x20 || byte == 0x7F;
-           });
+           !holds_control(text);
 }
 
 std::string principal_of(std::string_view tenant, std::string_view user) {

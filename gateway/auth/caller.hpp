@@ -26,7 +26,7 @@ struct caller {
 inline constexpr std::size_t caller_name_max = 255;
 
 /// True if the text can name a tenant or a user: 1 to caller_name_max bytes of UTF-8 without
-/// control characters.
+/// control characters (U+0000 to U+001F, U+007F to U+009F) and without U+2028 and U+2029.
 [[nodiscard]] bool is_caller_name(std::string_view text) noexcept;
 
 /// The principal of a user: `user`, or `tenant/user` if the tenant is not empty. Within both, `%`

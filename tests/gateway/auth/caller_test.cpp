@@ -84,11 +84,18 @@ TEST(Caller, EveryPairOfTenantAndUserHasItsOwnPrincipal) {
 
 TEST(Caller, NamesAreTextsOfOneLine) {
     EXPECT_TRUE(is_caller_name("Ada \xC3\x96"));
+    EXPECT_TRUE(is_caller_name("\xC2\xA0 \xC3\x80 \xE2\x80\xA7"));
     EXPECT_TRUE(is_caller_name(std::string(caller_name_max, 'a')));
     for (const std::string& bad :
          {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string("\x7F"),
-          std::string("\xFF"), std::string(caller_name_max + 1, 'a')}) {
-        EXPECT_FALSE(is_caller_name(bad));
+          std::string("\xFF"), std::string("a\xC2\x80"),
+          std::string("a\xC2\x85"
+                      "b"),
+          std::string("a\xC2\x9F"),
+          std::string("a\xE2\x80\xA8"
+                      "b"),
+          std::string("\xE2\x80\xA9"), std::string(caller_name_max + 1, 'a')}) {
+        EXPECT_FALSE(is_caller_name(bad)) << bad;
     }
 }
 
