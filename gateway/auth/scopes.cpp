@@ -71,12 +71,17 @@ bool scope_set::add(std::string_view text) {
     return true;
 }
 
-void scope_set::add_list(std::string_view list) {
+std::optional<std::string_view> scope_set::add_list(std::string_view list) {
+    std::optional<std::string_view> refused;
     while (!list.empty()) {
         const std::size_t end = std::min(list.find(' '), list.size());
-        (void)add(list.substr(0, end));
+        const std::string_view each = list.substr(0, end);
+        if (!each.empty() && !add(each) && !refused) {
+            refused = each;
+        }
         list.remove_prefix(std::min(end + 1, list.size()));
     }
+    return refused;
 }
 
 bool scope_set::allows(scope what) const noexcept {

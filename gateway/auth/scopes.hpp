@@ -37,9 +37,9 @@ public:
     /// there is no such scope. A caller may have at most `agents_max` scopes for single agents.
     bool add(std::string_view text);
     static constexpr std::size_t agents_max = 256;
-    /// Adds all known scopes of a list separated by spaces (RFC 6749, 3.3). An issuer's tokens also
-    /// hold scopes of other services, so unknown ones are ignored.
-    void add_list(std::string_view list);
+    /// Adds all known scopes of a list separated by spaces (RFC 6749, 3.3). Returns the first one
+    /// that add() refuses, if any: an issuer's tokens also hold scopes of other services.
+    std::optional<std::string_view> add_list(std::string_view list);
 
     /// True if it holds the scope for all agents.
     [[nodiscard]] bool allows(scope what) const noexcept;

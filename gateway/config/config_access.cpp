@@ -77,6 +77,12 @@ void check_auth(std::vector<std::string>& found, const config& what) {
             "auth.mode: with \"proxy\" and no server.trusted_proxies, every request is refused"
         );
     }
+    if (std::ranges::any_of(what.server.trusted_proxies, [](const std::string& each) {
+            return each.ends_with("/0");
+        })) {
+        found.emplace_back("server.trusted_proxies: with auth.mode \"proxy\" and a network of all "
+                           "addresses, every client can name itself any user");
+    }
     if (auth.scopes.empty() && (auth.groups_header.empty() || auth.group_scopes.empty())) {
         found.emplace_back("auth.scopes: without scopes, or groups_header and group_scopes, users "
                            "of the proxy can do nothing");

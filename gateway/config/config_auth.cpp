@@ -7,10 +7,12 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 namespace agui::gateway {
 namespace {
@@ -118,8 +120,12 @@ void describe_proxy_headers(config_table& table, auth_config& auth) {
     table.value("group_scopes", auth.group_scopes);
     for (const auto& [group, list] : auth.group_scopes) {
         scope_set known;
-        known.add_list(list);
-        if (known.empty()) {
+        if (const auto unknown = known.add_list(list)) {
+            table.problem(
+                "group_scopes", "gives the group \"" + group + "\" the unknown scope \"" +
+                                    std::string(*unknown) + "\""
+            );
+        } else if (known.empty()) {
             table.problem("group_scopes", "gives no scope to the group \"" + group + "\"");
         }
     }
@@ -140,6 +146,27 @@ bool is_cleartext_to_others(std::string_view url) {
     );
 }
 
+void read_key_file(config_table& table, auth_config& auth) {
+    std::ifstream stream(auth.jwks_file, std::ios::binary);
+    auth.jwks.assign(std::istreambuf_iterator<char>(stream), {});
+    if (!stream.is_open()) {
+        table.problem("jwks_file", "cannot be read");
+        return;
+    }
+    std::error_code unreadable;
+    const auto allowed = std::filesystem::status(auth.jwks_file, unreadable).permissions();
+    if (!unreadable &&
+        (allowed & std::filesystem::perms::others_write) != std::filesystem::perms::none) {
+        table.problem(
+            "jwks_file",
+            "every user of this machine can change the file, which decides which tokens are valid"
+        );
+    }
+    if (const auto keys = parse_key_set(auth.jwks); !keys) {
+        table.problem("jwks_file", "the file " + keys.error().detail);
+    }
+}
+
 void read_keys(config_table& table, auth_config& auth) {
     if (table.uses(!auth.jwks_url.empty())) {
         if (exact_url(table, "jwks_url", auth.jwks_url) && is_cleartext_to_others(auth.jwks_url)) {
@@ -151,11 +178,7 @@ void read_keys(config_table& table, auth_config& auth) {
     }
     table.value("jwks_ca_file", auth.jwks_ca_file);
     if (table.uses(!auth.jwks_file.empty()) && table.value("jwks_file", auth.jwks_file)) {
-        std::ifstream stream(auth.jwks_file, std::ios::binary);
-        auth.jwks.assign(std::istreambuf_iterator<char>(stream), {});
-        if (const auto keys = parse_key_set(auth.jwks); !keys) {
-            table.problem("jwks_file", "the file " + keys.error().detail);
-        }
+        read_key_file(table, auth);
     }
     if (auth.kind == auth_config::mode::jwt && auth.jwks_url.empty() == auth.jwks_file.empty()) {
         table.problem("jwks_url", "set either this or jwks_file: the keys of the issuer");

@@ -109,6 +109,14 @@ TEST_F(ConfigAuth, KeysOfAnotherModeAreErrors) {
     );
     EXPECT_THAT(
         problem_of(minimal, {"auth.mode=proxy", "auth.group_scopes.staff=fly"}),
+        HasSubstr("the group \"staff\" the unknown scope \"fly\"")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=proxy", "auth.group_scopes.staff=\"run reed\""}),
+        HasSubstr("the unknown scope \"reed\"")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=proxy", "auth.group_scopes.staff=\" \""}),
         HasSubstr("gives no scope to the group \"staff\"")
     );
 }
@@ -146,6 +154,17 @@ TEST_F(ConfigAuth, JwtNeedsAnIssuerItsKeysAndAnAudience) {
         HasSubstr("auth.jwks_file: the file holds no")
     );
     EXPECT_THAT(
+        problem_of(minimal, with({issuer, audience, "auth.jwks_file=/nowhere/keys"})),
+        HasSubstr("auth.jwks_file: cannot be read")
+    );
+    using std::filesystem::perms;
+    const std::string open = write("open", rsa);
+    std::filesystem::permissions(open, perms::others_write, std::filesystem::perm_options::add);
+    EXPECT_THAT(
+        problem_of(minimal, with({issuer, audience, "auth.jwks_file=" + open})),
+        HasSubstr("auth.jwks_file: every user of this machine can change the file")
+    );
+    EXPECT_THAT(
         problem_of(minimal, with({url, issuer, audience, "auth.algorithms=[\"HS256\"]"})),
         HasSubstr("auth.algorithms: must hold some of")
     );
@@ -174,6 +193,15 @@ TEST_F(ConfigAuth, WarnsOfSettingsThatLetNobodyIn) {
         ),
         ElementsAre()
     );
+    for (const char* all : {"0.0.0.0/0", "::/0"}) {
+        EXPECT_THAT(
+            warnings(
+                {"auth.mode=proxy", "auth.scopes=[\"run\"]",
+                 "server.trusted_proxies=[\"10.0.0.1\",\"" + std::string(all) + "\"]"}
+            ),
+            ElementsAre(HasSubstr("every client can name itself any user"))
+        );
+    }
     const auto of_url = [&](const std::string& url) {
         return warnings(
             {"auth.mode=jwt", "auth.issuer=https://id.example", "auth.audience=agui",
