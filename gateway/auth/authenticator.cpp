@@ -49,6 +49,8 @@ std::string challenge_of(const auth_error& error) {
         // An agent's id may hold quotes, so it is named in the body only.
         return R"(Bearer error="insufficient_scope", scope=")" +
                error.scope.substr(error.scope.rfind(':') + 1) + '"';
+    case auth_error::kind::unnamed:
+        return "";
     case auth_error::kind::missing:
     case auth_error::kind::unavailable:
         break;

@@ -34,9 +34,10 @@ struct presented_head {
 struct auth_error {
     enum class kind {
         missing,     ///< 401: the request has no credentials.
+        unnamed,     ///< 401: the proxy that authenticates users has not named one.
         invalid,     ///< 401: its credentials are wrong, expired or revoked.
         forbidden,   ///< 403: its caller lacks `scope`.
-        unavailable, ///< 503: the keys that would tell cannot be had yet.
+        unavailable, ///< 503: the keys are not available yet.
     };
     kind what = kind::missing;
     std::string detail{}; ///< One sentence for the client. Holds nothing of the credentials.
@@ -46,7 +47,8 @@ struct auth_error {
 [[noreturn]] void
 throw_exception_from_error(const auth_error& error, const boost::source_location& where);
 
-/// The value of the header WWW-Authenticate (RFC 6750, 3) of a 401 or a 403.
+/// The value of the header WWW-Authenticate (RFC 6750, 3) of a 401 or a 403; empty if there is
+/// none, because no token would help.
 [[nodiscard]] std::string challenge_of(const auth_error& error);
 
 /// The refusal of a caller that lacks a scope; for one agent only, unless `agent` is empty.
@@ -54,7 +56,7 @@ throw_exception_from_error(const auth_error& error, const boost::source_location
 
 using auth_result = boost::system::result<std::shared_ptr<const caller>, auth_error>;
 
-/// Tells callers by their credentials. Safe to call from any thread.
+/// Identifies callers by their credentials. Safe to call from any thread.
 class authenticator {
 public:
     virtual ~authenticator() = default;

@@ -109,10 +109,28 @@ shared_key make_p256(const json::object& from) {
     return make_key("EC", *builder);
 }
 
+// True for a point whose y is not below the prime, or whose order is 1, 2, 4 or 8: without a
+// private key, anybody can make signatures that fit it. OpenSSL accepts both.
+bool is_weak_ed25519(std::string_view point) {
+    // Numbers with the first byte first. The y of the points of the orders 1, 4, 2 and 8 are 1, 0,
+    // -1 and these two.
+    constexpr std::string_view order_8 =
+        "\x05\xFC\x53\x6D\x88\x02\x38\xB1\x39\x33\xC6\xD3\x05\xAC\xDF\xD5"
+        "\xF0\x98\xEF\xF2\x89\xF4\xC3\x45\xB0\x27\xB2\xC2\x8F\x95\xE8\x26";
+    constexpr std::string_view other_order_8 =
+        "\x7A\x03\xAC\x92\x77\xFD\xC7\x4E\xC6\xCC\x39\x2C\xFA\x53\x20\x2A"
+        "\x0F\x67\x10\x0D\x76\x0B\x3C\xBA\x4F\xD8\x4D\x3D\x70\x6A\x17\xC7";
+    const std::string minus_one = "\x7F" + std::string(ed25519_bytes - 2, '\xFF') + "\xEC";
+    const std::string one = std::string(ed25519_bytes - 1, '\0') + '\1';
+    std::string y(point.rbegin(), point.rend());
+    y[0] = static_cast<char>(static_cast<unsigned char>(y[0]) & 0x7FU); // Without the sign of x.
+    return y <= one || y >= minus_one || y == order_8 || y == other_order_8;
+}
+
 shared_key make_ed25519(const json::object& from) {
     const std::string x = bytes_in(from, "x");
     EVP_PKEY* const made =
-        x.size() == ed25519_bytes
+        x.size() == ed25519_bytes && !is_weak_ed25519(x)
             ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(x), x.size())
             : nullptr;
     return made == nullptr ? nullptr : shared_key(made, freed_by<EVP_PKEY_free>());

@@ -49,8 +49,8 @@ inline constexpr std::size_t key_set_keys_max = 100;
 
 /// Reads a JWK Set (RFC 7517, 5). Ignored are keys of other types than RSA of 2048 to 8192 bits,
 /// P-256 and Ed25519; those whose `use`, `key_ops` or `alg` says something else; and those that
-/// hold a private key. errc::invalid_input if no key is usable, or the text is not a set within the
-/// limits.
+/// hold a private key. So are Ed25519 keys that are no canonical point or have a small order.
+/// errc::invalid_input if no key is usable, or the text is not a set within the limits.
 [[nodiscard]] result<key_set> parse_key_set(std::string_view text);
 
 } // namespace agui::gateway

@@ -9,7 +9,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-auth_error unnamed(std::string detail) { return {auth_error::kind::missing, std::move(detail)}; }
+auth_error unnamed(std::string detail) { return {auth_error::kind::unnamed, std::move(detail)}; }
 
 class proxy_authenticator final : public authenticator {
 public:

@@ -104,6 +104,7 @@ named_answer answer_to(http_errc code) noexcept {
 http_errc code_of(auth_error::kind what) noexcept {
     switch (what) {
     case auth_error::kind::missing:
+    case auth_error::kind::unnamed:
     case auth_error::kind::invalid:
         return http_errc::unauthorized;
     case auth_error::kind::forbidden:
@@ -162,8 +163,9 @@ http_reply to_reply(http_errc code, std::string_view message) {
 http_reply to_reply(const auth_error& error) {
     const named_answer found = answer_to(code_of(error.what));
     http_reply reply = make_reply(found.what, {{"code", found.code}, {"message", error.detail}});
-    if (found.what.status == 401 || found.what.status == 403) {
-        reply.headers.emplace_back("WWW-Authenticate", challenge_of(error));
+    std::string challenge = challenge_of(error);
+    if ((found.what.status == 401 || found.what.status == 403) && !challenge.empty()) {
+        reply.headers.emplace_back("WWW-Authenticate", std::move(challenge));
     }
     return reply;
 }

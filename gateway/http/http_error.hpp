@@ -33,7 +33,7 @@ enum class http_errc {
 /// Retry-After if a retry may help. Only these functions map codes to statuses.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
-/// The same, with a WWW-Authenticate that says what is wrong (challenge_of).
+/// The same, with a WWW-Authenticate that says what is wrong, if challenge_of() gives one.
 [[nodiscard]] http_reply to_reply(const auth_error& error);
 
 /// The reason phrase of a status line; "Unknown" for a status that this server never sends.

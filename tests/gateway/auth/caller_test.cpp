@@ -153,6 +153,7 @@ TEST(PresentedHead, HoldsABearerTokenOnce) {
 TEST(AuthError, HasTheChallengeOfItsKind) {
     using kind = auth_error::kind;
     EXPECT_EQ(challenge_of({kind::missing}), "Bearer");
+    EXPECT_EQ(challenge_of({kind::unnamed}), "");
     EXPECT_EQ(challenge_of({kind::invalid}), R"(Bearer error="invalid_token")");
     EXPECT_EQ(
         challenge_of(missing_scope(scope::delete_)),

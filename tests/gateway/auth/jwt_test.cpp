@@ -157,6 +157,32 @@ TEST(JwtKeys, VerifyTheSignaturesOfTheStandards) {
     }
 }
 
+// The points of the orders 1, 2, 4 and 8, and three whose y is not below the prime; each with both
+// signs of x.
+TEST(JwtKeys, Ed25519PointsThatNeedNoPrivateKeyAreIgnored) {
+    for (const char* point :
+         {"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+          "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIA",
+          "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+          "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIA",
+          "7P_______________________________________38",
+          "7P________________________________________8",
+          "JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_AU",
+          "JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_IU",
+          "xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA3o",
+          "xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA_o",
+          "7f_______________________________________38",
+          "7f________________________________________8",
+          "7v_______________________________________38",
+          "7v________________________________________8",
+          "8P_______________________________________38",
+          "8P________________________________________8"}) {
+        const std::string key =
+            R"({"kty":"OKP","crv":"Ed25519","x":")" + std::string(point) + "\"}";
+        EXPECT_FALSE(parse_key_set(R"({"keys":[)" + key + "]}")) << point;
+    }
+}
+
 TEST(JwtKeys, WeakAndForeignOnesAreIgnored) {
     const token_maker weak(jws_algorithm::rs256, "weak", 1024);
     const std::string rsa = rsa_key;

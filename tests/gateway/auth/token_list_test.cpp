@@ -93,7 +93,7 @@ TEST_F(Authenticators, OnlyAProxyIsBelieved) {
     const headers sent{{"x-user", "ada"}, {"x-tenant", "acme"}};
 
     EXPECT_TRUE(ask(*judge, sent, true));
-    EXPECT_EQ(ask(*judge, sent, false).error().what, auth_error::kind::missing);
+    EXPECT_EQ(ask(*judge, sent, false).error().what, auth_error::kind::unnamed);
 }
 
 TEST_F(Authenticators, AProxyThatNamesNobodyIsNotBelieved) {
