@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,8 @@ public:
 
     /// All scopes by their texts, sorted; add() reads each.
     [[nodiscard]] std::vector<std::string> texts() const;
+    /// The number of its scopes that are limited to single agents.
+    [[nodiscard]] std::size_t agent_scopes() const noexcept { return of_agents_.size(); }
     [[nodiscard]] bool empty() const noexcept { return held_ == 0 && of_agents_.empty(); }
 
     friend bool operator==(const scope_set&, const scope_set&) = default;

@@ -20,6 +20,8 @@ using token_sha256 = std::array<unsigned char, 32>;
 /// lately. Safe to call from any thread.
 class verified_tokens {
 public:
+    static constexpr std::size_t agent_scopes_max = 16;
+
     explicit verified_tokens(std::size_t half) : half_(half) {}
 
     /// The caller of a token that was verified with these keys and has not expired; null if there
@@ -45,11 +47,13 @@ public:
         return found;
     }
 
+    /// Remembers the caller, unless it has more than `agent_scopes_max` scopes for single agents,
+    /// which would take too much memory.
     void
     add(const token_sha256& digest, const std::shared_ptr<const key_set>& keys,
         std::shared_ptr<const caller> who) {
         const std::lock_guard lock(mutex_);
-        if (keys_ == keys) {
+        if (keys_ == keys && who->scopes.agent_scopes() <= agent_scopes_max) {
             insert(digest, std::move(who));
         }
     }

@@ -330,6 +330,13 @@ TEST_F(KeySource, RemembersTokensUntilTheyExpire) {
     const auto known = run(asking(token));
     ASSERT_TRUE(known);
     EXPECT_EQ(run(asking(token)).value(), known.value()) << "the same caller, not verified again";
+    std::string scopes;
+    for (int i = 0; i < 17; ++i) {
+        scopes += "agents:" + std::to_string(i) + ":run ";
+    }
+    const std::string large = first.token(claims_of("ada", time.now(), scopes));
+    const auto once = run(asking(large));
+    EXPECT_NE(run(asking(large)).value(), once.value()) << "it takes too much memory";
 
     time.advance(1h);
 
