@@ -15,7 +15,7 @@ namespace agui::gateway {
 /// Limit for a token, in bytes. Checked before anything is parsed.
 inline constexpr std::size_t jwt_bytes_max = 8'192;
 
-/// Which tokens are accepted, and what their claims mean. A claim `a.b` that does not exist by that
+/// Rules for accepting tokens and reading their claims. A claim `a.b` that does not exist by that
 /// name is the member `b` of the claim `a`.
 struct jwt_rules {
     std::string issuer;                 ///< `iss` must be equal.

@@ -1,8 +1,7 @@
 #include "gateway/auth/jwt_authenticator.hpp"
 
+#include "gateway/auth/secret_digest.hpp"
 #include "gateway/auth/verified_tokens.hpp"
-
-#include <openssl/sha.h>
 
 #include <string>
 #include <utility>
@@ -69,8 +68,7 @@ private:
         if (!keys) {
             return unavailable();
         }
-        token_sha256 digest{};
-        SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+        const secret_digest digest = digest_of_secret(token);
         if (auto found = verified_.find(digest, keys, now)) {
             return found;
         }

@@ -14,7 +14,7 @@ using steady = std::chrono::steady_clock;
 
 namespace {
 
-// The fetch may be on another thread, so who waits for it polls.
+// The fetch may be on another thread, so waiting coroutines poll.
 constexpr std::chrono::milliseconds fetch_poll{20};
 constexpr unsigned doublings_max = 10;
 

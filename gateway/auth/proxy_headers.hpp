@@ -20,7 +20,7 @@ struct proxy_header_names {
     scope_set scopes; ///< Every caller has these.
 };
 
-/// Believes the headers of trusted proxies, and nobody else's.
+/// Trusts the headers of trusted proxies only.
 [[nodiscard]] std::shared_ptr<authenticator> make_proxy_authenticator(proxy_header_names names);
 
 } // namespace agui::gateway

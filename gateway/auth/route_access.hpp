@@ -27,7 +27,9 @@ public:
     [[nodiscard]] static constexpr route_access needs_for_agent(scope what) noexcept {
         return route_access(kind::callers_of_agent, what);
     }
-    /// Other gateways, which authenticate with this process's secret instead of a token.
+    /// Other gateways, which authenticate with this process's secret instead of a token. Such a
+    /// route is served whatever the Host header says and by every connection, which is then exempt
+    /// from limits.
     [[nodiscard]] static constexpr route_access peers() noexcept {
         return route_access(kind::peers, std::nullopt);
     }

@@ -1,24 +1,13 @@
 #include "gateway/auth/token_list.hpp"
 
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
+#include "gateway/auth/secret_digest.hpp"
 
-#include <array>
 #include <utility>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
 
 namespace {
-
-// Digests are compared, because they have the same length whatever the token's length is.
-using token_digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
-
-token_digest token_digest_of(std::string_view token) {
-    token_digest made;
-    SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), made.data());
-    return made;
-}
 
 class open_authenticator final : public authenticator {
 public:
@@ -33,7 +22,7 @@ public:
     token_authenticator(std::vector<listed_token> tokens, const clock& time) : time_(time) {
         for (listed_token& each : tokens) {
             listed_.push_back(
-                {token_digest_of(each.token), std::make_shared<const caller>(std::move(each.who))}
+                {digest_of_secret(each.token), std::make_shared<const caller>(std::move(each.who))}
             );
         }
     }
@@ -47,7 +36,7 @@ public:
 
 private:
     struct listed {
-        token_digest digest;
+        secret_digest digest;
         std::shared_ptr<const caller> who;
     };
 
@@ -60,10 +49,10 @@ private:
                 "A valid bearer token is required."
             };
         }
-        const token_digest given = token_digest_of(*token);
+        const secret_digest given = digest_of_secret(*token);
         const std::shared_ptr<const caller>* found = nullptr;
         for (const listed& each : listed_) { // All of them, so that the time tells nothing.
-            if (CRYPTO_memcmp(each.digest.data(), given.data(), given.size()) == 0) {
+            if (same_digest(each.digest, given)) {
                 found = &each.who;
             }
         }

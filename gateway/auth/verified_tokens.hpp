@@ -2,9 +2,9 @@
 
 #include "gateway/auth/caller.hpp"
 #include "gateway/auth/key_set.hpp"
+#include "gateway/auth/secret_digest.hpp"
 #include "session/base/mutex.hpp"
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -13,8 +13,6 @@
 #include <utility>
 
 namespace agui::gateway {
-
-using token_sha256 = std::array<unsigned char, 32>;
 
 /// Remembers the callers of verified tokens, at most `2 * half` of them: those that were used
 /// lately. Safe to call from any thread.
@@ -27,7 +25,7 @@ public:
     /// The caller of a token that was verified with these keys and has not expired; null if there
     /// is none.
     [[nodiscard]] std::shared_ptr<const caller>
-    find(const token_sha256& digest, const std::shared_ptr<const key_set>& keys, unix_ms now) {
+    find(const secret_digest& digest, const std::shared_ptr<const key_set>& keys, unix_ms now) {
         const std::lock_guard lock(mutex_);
         if (keys_ != keys) { // A key may have been revoked.
             recent_.clear();
@@ -50,7 +48,7 @@ public:
     /// Remembers the caller, unless it has more than `agent_scopes_max` scopes for single agents,
     /// which would take too much memory.
     void
-    add(const token_sha256& digest, const std::shared_ptr<const key_set>& keys,
+    add(const secret_digest& digest, const std::shared_ptr<const key_set>& keys,
         std::shared_ptr<const caller> who) {
         const std::lock_guard lock(mutex_);
         if (keys_ == keys && who->scopes.agent_scopes() <= agent_scopes_max) {
@@ -59,13 +57,13 @@ public:
     }
 
 private:
-    using table = std::map<token_sha256, std::shared_ptr<const caller>>;
+    using table = std::map<secret_digest, std::shared_ptr<const caller>>;
 
     static bool is_valid(const caller& who, unix_ms now) {
         return who.expires && now < *who.expires;
     }
 
-    void insert(const token_sha256& digest, std::shared_ptr<const caller> who)
+    void insert(const secret_digest& digest, std::shared_ptr<const caller> who)
         AGUI_REQUIRES(mutex_) {
         if (recent_.size() >= half_) {
             older_ = std::exchange(recent_, {});

@@ -183,8 +183,8 @@ std::vector<std::string> warnings_of(const config& what) {
     }
     const bool is_reachable = !listens_on_loopback(what.server) || !what.server.public_url.empty();
     if (what.server.console && accepts_everybody(what) && is_reachable) {
-        lines.emplace_back("server.console: without authentication, whoever reaches the gateway "
-                           "reads everything that models are sent");
+        lines.emplace_back("server.console: without authentication, everybody who reaches the "
+                           "gateway reads everything that models are sent");
     }
     return lines;
 }

@@ -3,11 +3,7 @@
 #include "gateway/http/http_error.hpp"
 #include "session/base/ascii.hpp"
 
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
-
 #include <algorithm>
-#include <array>
 
 namespace agui::gateway {
 namespace {
@@ -77,19 +73,6 @@ bool host_allowed(std::string_view host, const std::vector<std::string>& allowed
         const bool any_port = without_port(entry).size() == entry.size();
         return equal_ignoring_case(entry, any_port ? name : host);
     });
-}
-
-bool same_secret(std::string_view given, std::string_view expected) noexcept {
-    // Digests are compared, because they have the same length whatever the token's length is.
-    using digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
-    const auto digest_of = [](std::string_view text) {
-        digest result;
-        SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), result.data());
-        return result;
-    };
-    const digest left = digest_of(given);
-    const digest right = digest_of(expected);
-    return CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
 }
 
 std::vector<std::pair<std::string, std::string>>

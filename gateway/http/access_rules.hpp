@@ -24,9 +24,6 @@ struct access_settings {
 /// allows any port.
 [[nodiscard]] bool host_allowed(std::string_view host, const std::vector<std::string>& allowed);
 
-/// True if both texts are equal. The time it takes does not depend on where they differ.
-[[nodiscard]] bool same_secret(std::string_view given, std::string_view expected) noexcept;
-
 /// The headers that let a page of the request's origin read the reply, errors included. None if no
 /// origin is listed at all; only Vary if the request's Origin is missing or not listed.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>

@@ -125,7 +125,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool>
     admit(const router::found& match, http_request& request);
     [[nodiscard]] boost::asio::awaitable<bool>
-    identify(authenticator& judge, route_access needed, http_request& request);
+    identify(authenticator& checker, route_access needed, http_request& request);
     [[nodiscard]] bool has_right_type(const route& target, const http_request& request);
     [[nodiscard]] bool has_allowed_size(const route& target, const body_framing& framing);
     [[nodiscard]] bool admit_peer(const http_request& request);

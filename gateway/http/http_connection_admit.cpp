@@ -1,5 +1,6 @@
 #include "gateway/http/http_connection.hpp"
 
+#include "gateway/auth/secret_digest.hpp"
 #include "gateway/http/query.hpp"
 #include "session/base/as_result.hpp"
 
@@ -12,7 +13,7 @@
 namespace agui::gateway {
 namespace asio = boost::asio;
 
-// Who may send a request for a route. If it returns false, reply_ must be sent.
+// Checks whether the sender may use the route. If it returns false, reply_ must be sent.
 asio::awaitable<bool> http_connection::admit(const router::found& match, http_request& request) {
     const access_settings& access = services_.access;
     if (match.target != nullptr && match.target->access.is_for_peers()) {
@@ -37,22 +38,24 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
         co_return false;
     }
     // Kept, because a reload may replace it meanwhile.
-    const std::shared_ptr<authenticator> judge = services_.auth.get();
+    const std::shared_ptr<authenticator> checker = services_.auth.get();
     const route_access needed =
         is_guarded ? route_access::needs(scope::read) : match.target->access;
     if (!needed.is_open()) {
-        const bool is_allowed = co_await identify(*judge, needed, request);
+        const bool is_allowed = co_await identify(*checker, needed, request);
         if (!is_allowed) {
             co_return false;
         }
     }
-    std::erase_if(request.headers, [&judge](const auto& each) { return judge->reads(each.first); });
+    std::erase_if(request.headers, [&checker](const auto& each) {
+        return checker->reads(each.first);
+    });
     co_return has_right_type(*match.target, request);
 }
 
-// Whose request it is, and whether that caller may use the route.
+// Identifies the caller and checks its scope.
 asio::awaitable<bool>
-http_connection::identify(authenticator& judge, route_access needed, http_request& request) {
+http_connection::identify(authenticator& checker, route_access needed, http_request& request) {
     enter(phase::handling);       // It may wait for keys.
     boost::system::error_code ec; // If the peer has left, it is no proxy.
     const asio::ip::address peer = socket_.remote_endpoint(ec).address();
@@ -60,17 +63,17 @@ http_connection::identify(authenticator& judge, route_access needed, http_reques
         .headers = request.headers,
         .from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies)
     };
-    auth_result known = co_await judge.authenticate(head);
+    auth_result outcome = co_await checker.authenticate(head);
     enter(phase::head);
-    if (!known) {
-        refuse_sender(request, known.error());
+    if (!outcome) {
+        refuse_sender(request, outcome.error());
         co_return false;
     }
-    if (const auto refused = needed.refuses(known->get())) {
+    if (const auto refused = needed.refuses(outcome->get())) {
         refuse_sender(request, *refused);
         co_return false;
     }
-    request.sender = std::move(*known);
+    request.sender = std::move(*outcome);
     request.principal = request.sender->principal;
     co_return true;
 }

@@ -12,9 +12,7 @@
 
 namespace agui::gateway {
 
-/// One row of the server's table of routes. Routes for other gateways (route_access::peers) are
-/// served whatever the Host header says and by every connection, which is then exempt from limits.
-/// A pattern is a path below base_path whose segments are
+/// One row of the server's table of routes. A pattern is a path below base_path whose segments are
 /// literal or `{name}`; `/*` at its end matches any rest. A trailing slash in a path is ignored.
 struct route {
     std::string_view method;

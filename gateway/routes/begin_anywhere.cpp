@@ -76,7 +76,7 @@ std::vector<std::string> answered_approvals(const translator::run_input& input) 
 }
 
 // The scope that the sender lacks, now that the agent is known. An answer to an approval decides
-// what a tool does, so it needs the scope for the agent that asked, whichever agent goes on.
+// what a tool does. So it needs the scope for the agent that asked, whichever agent goes on.
 asio::awaitable<result<std::optional<auth_error>>>
 lacking_scope(run_service& runs, const http_request& request, const requested_run& what) {
     const std::string agent = what.agent_id.empty() ? runs.default_agent() : what.agent_id;

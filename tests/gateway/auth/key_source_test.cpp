@@ -106,7 +106,7 @@ protected:
 
     void make(key_source::limits bounds) {
         keys = std::make_shared<key_source>(issuer, bounds, log);
-        judge = gateway::make_jwt_authenticator(rules(), keys, time);
+        checker = gateway::make_jwt_authenticator(rules(), keys, time);
     }
     static gateway::jwt_rules rules() {
         gateway::jwt_rules made;
@@ -124,7 +124,7 @@ protected:
             {"authorization", "Bearer " + token}
         };
         const gateway::presented_head head{.headers = headers};
-        co_return co_await judge->authenticate(head);
+        co_return co_await checker->authenticate(head);
     }
     auth_result ask(const token_maker& maker, std::string_view user = "ada") {
         return run(asking(maker.token(claims_of(user, time.now()))));
@@ -136,7 +136,7 @@ protected:
     token_maker second{jws_algorithm::eddsa, "second"};
     std::shared_ptr<fake_issuer> issuer = std::make_shared<fake_issuer>();
     std::shared_ptr<key_source> keys;
-    std::shared_ptr<gateway::authenticator> judge;
+    std::shared_ptr<gateway::authenticator> checker;
 };
 
 TEST_F(KeySource, FetchesKeysForTheFirstToken) {
@@ -173,7 +173,7 @@ TEST_F(KeySource, InventedKeysCauseNoMoreRequestsThanAllowed) {
 TEST_F(KeySource, ATokenIsCheckedAgainOnlyWithOtherKeys) {
     make(without_pauses());
     const counting_clock counted;
-    judge = gateway::make_jwt_authenticator(rules(), keys, counted);
+    checker = gateway::make_jwt_authenticator(rules(), keys, counted);
     const std::string unnamed =
         second.sign(R"({"alg":"EdDSA"})", boost::json::serialize(claims_of("ada", counted.now())));
     run(keys->refresh());
@@ -226,7 +226,7 @@ TEST_F(KeySource, ARevokedKeyEndsItsTokens) {
     EXPECT_TRUE(ask(first));
 
     issuer->keys = second.jwks();
-    run(judge->renew());
+    run(checker->renew());
 
     EXPECT_EQ(ask(first).error().what, auth_error::kind::invalid)
         << "a remembered token is verified again with the new keys";
@@ -235,11 +235,11 @@ TEST_F(KeySource, ARevokedKeyEndsItsTokens) {
 
 TEST_F(KeySource, UnchangedKeysStayTheSameObject) {
     make(without_pauses());
-    run(judge->renew());
+    run(checker->renew());
     const auto before = keys->get();
     ASSERT_TRUE(before);
 
-    run(judge->renew());
+    run(checker->renew());
 
     EXPECT_EQ(issuer->requests, 2);
     EXPECT_EQ(keys->get(), before);
@@ -247,8 +247,8 @@ TEST_F(KeySource, UnchangedKeysStayTheSameObject) {
 
 TEST_F(KeySource, FreshKeysAreNotFetchedAgain) {
     make({});
-    run(judge->renew());
-    run(judge->renew());
+    run(checker->renew());
+    run(checker->renew());
 
     EXPECT_EQ(issuer->requests, 1);
 }
@@ -260,7 +260,7 @@ TEST_F(KeySource, KeysThatAreTooOldAreNotUsed) {
     issuer->is_down = true;
     EXPECT_EQ(ask(first).error().what, auth_error::kind::unavailable);
     issuer->is_down = false;
-    run(judge->renew());
+    run(checker->renew());
 
     EXPECT_EQ(keys->get(), nullptr);
 }

@@ -15,12 +15,12 @@ using headers = std::vector<gateway::presented_head::header>;
 
 class Authenticators : public coroutine_test {
 protected:
-    auth_result ask(gateway::authenticator& judge, const headers& sent, bool from_proxy = false) {
+    auth_result ask(gateway::authenticator& checker, const headers& sent, bool from_proxy = false) {
         const gateway::presented_head head{.headers = sent, .from_proxy = from_proxy};
-        return run(judge.authenticate(head));
+        return run(checker.authenticate(head));
     }
-    auth_result present(gateway::authenticator& judge, const std::string& token) {
-        return ask(judge, {{"authorization", "Bearer " + token}});
+    auth_result present(gateway::authenticator& checker, const std::string& token) {
+        return ask(checker, {{"authorization", "Bearer " + token}});
     }
     static gateway::caller named(const std::string& user) {
         return {.principal = gateway::principal_of("", user), .user = user};
@@ -39,65 +39,67 @@ protected:
 };
 
 TEST_F(Authenticators, EveryTokenHasItsCaller) {
-    const auto judge = gateway::make_token_authenticator(
+    const auto checker = gateway::make_token_authenticator(
         {{"token-of-ada", named("ada")}, {"token-of-eve", named("eve")}}, time
     );
 
-    EXPECT_EQ(present(*judge, "token-of-ada").value()->user, "ada");
-    EXPECT_EQ(present(*judge, "token-of-eve").value()->user, "eve");
-    EXPECT_EQ(ask(*judge, {}).error().what, auth_error::kind::missing);
+    EXPECT_EQ(present(*checker, "token-of-ada").value()->user, "ada");
+    EXPECT_EQ(present(*checker, "token-of-eve").value()->user, "eve");
+    EXPECT_EQ(ask(*checker, {}).error().what, auth_error::kind::missing);
     for (const char* wrong : {"token-of-ad", "token-of-adaa", "Token-of-ada", "x"}) {
-        EXPECT_EQ(present(*judge, wrong).error().what, auth_error::kind::invalid) << wrong;
+        EXPECT_EQ(present(*checker, wrong).error().what, auth_error::kind::invalid) << wrong;
     }
     EXPECT_EQ(
-        ask(*judge, {{"authorization", "Basic token-of-ada"}}).error().what,
+        ask(*checker, {{"authorization", "Basic token-of-ada"}}).error().what,
         auth_error::kind::invalid
     );
-    EXPECT_TRUE(judge->reads("authorization"));
-    EXPECT_FALSE(judge->reads("x-user"));
+    EXPECT_TRUE(checker->reads("authorization"));
+    EXPECT_FALSE(checker->reads("x-user"));
 }
 
 TEST_F(Authenticators, ATokenExpires) {
     gateway::caller ada = named("ada");
     ada.expires = time.now() + 1000;
-    const auto judge = gateway::make_token_authenticator({{"token-of-ada", ada}}, time);
+    const auto checker = gateway::make_token_authenticator({{"token-of-ada", ada}}, time);
 
-    EXPECT_TRUE(present(*judge, "token-of-ada"));
+    EXPECT_TRUE(present(*checker, "token-of-ada"));
     time.advance(std::chrono::milliseconds(1000));
-    EXPECT_EQ(present(*judge, "token-of-ada").error().what, auth_error::kind::invalid);
+    EXPECT_EQ(present(*checker, "token-of-ada").error().what, auth_error::kind::invalid);
 }
 
 TEST_F(Authenticators, WithoutAuthenticationEverybodyIsTheSameCaller) {
-    const auto judge = gateway::make_open_authenticator();
+    const auto checker = gateway::make_open_authenticator();
 
-    EXPECT_EQ(ask(*judge, {{"authorization", "x"}}).value(), gateway::everybody());
-    EXPECT_FALSE(judge->reads("authorization")) << "it belongs to a tool's server";
+    EXPECT_EQ(ask(*checker, {{"authorization", "x"}}).value(), gateway::everybody());
+    EXPECT_FALSE(checker->reads("authorization")) << "it belongs to a tool's server";
 }
 
 TEST_F(Authenticators, AProxyNamesTheUser) {
-    const auto judge = gateway::make_proxy_authenticator(proxy_names());
+    const auto checker = gateway::make_proxy_authenticator(proxy_names());
 
     const auto who =
-        ask(*judge, {{"x-user", "ada"}, {"x-tenant", "acme"}, {"x-groups", "guests, staff ,none"}},
-            true);
+        ask(*checker,
+            {{"x-user", "ada"}, {"x-tenant", "acme"}, {"x-groups", "guests, staff ,none"}}, true);
 
     ASSERT_TRUE(who);
     EXPECT_EQ((*who)->principal, "acme/ada");
     EXPECT_EQ((*who)->scopes.texts(), (std::vector<std::string>{"approve", "read", "run"}));
-    EXPECT_TRUE(judge->reads("x-user") && judge->reads("x-tenant") && judge->reads("x-groups"));
-    EXPECT_FALSE(judge->reads("authorization"));
+    EXPECT_TRUE(
+        checker->reads("x-user") && checker->reads("x-tenant") && checker->reads("x-groups")
+    );
+    EXPECT_FALSE(checker->reads("authorization"));
 }
 
 TEST_F(Authenticators, OnlyAProxyIsBelieved) {
-    const auto judge = gateway::make_proxy_authenticator(proxy_names());
+    const auto checker = gateway::make_proxy_authenticator(proxy_names());
     const headers sent{{"x-user", "ada"}, {"x-tenant", "acme"}};
 
-    EXPECT_TRUE(ask(*judge, sent, true));
-    EXPECT_EQ(ask(*judge, sent, false).error().what, auth_error::kind::unnamed);
+    EXPECT_TRUE(ask(*checker, sent, true));
+    EXPECT_EQ(ask(*checker, sent, false).error().what, auth_error::kind::unnamed);
 }
 
 TEST_F(Authenticators, AProxyThatNamesNobodyIsNotBelieved) {
-    const auto judge = gateway::make_proxy_authenticator(proxy_names());
+    const auto checker = gateway::make_proxy_authenticator(proxy_names());
 
     for (const headers& sent : std::vector<headers>{
              {},
@@ -111,7 +113,7 @@ TEST_F(Authenticators, AProxyThatNamesNobodyIsNotBelieved) {
              {{"x-user", std::string(256, 'a')}, {"x-tenant", "acme"}},
              {{"x-user", "ada"}, {"x-tenant", "acme"}, {"x-groups", "ops"}, {"x-groups", "staff"}},
          }) {
-        EXPECT_FALSE(ask(*judge, sent, true));
+        EXPECT_FALSE(ask(*checker, sent, true));
     }
 }
 
