@@ -7,8 +7,8 @@
 
 namespace agui::gateway {
 
-/// Who may use a route. It has no default, so that a route whose row does not say it does not
-/// compile.
+/// The condition for using a route. It has no default, so a row of the table of routes that does
+/// not state it does not compile.
 class route_access {
 public:
     /// Everybody, without authentication.
