@@ -2,6 +2,7 @@
 
 #include "gateway/admission/run_setup.hpp"
 #include "runner/base/utf8.hpp"
+#include "session/conversation/run_segment.hpp"
 
 #include <chrono>
 #include <string>
@@ -25,7 +26,9 @@ void warn_of_ignored_parts(
         if (told.due(text, shown, now)) {
             log.log(
                 log_level::warning, text,
-                {{"name", shown}, {"thread", input.thread_id}, {"run", input.run_id}}
+                {{"name", shown},
+                 {"thread", input.thread_id},
+                 {"run", session::client_run_id(input.run_id)}}
             );
         }
     };
@@ -40,7 +43,10 @@ void warn_of_ignored_parts(
         if (input.notes.size() > 1) {
             text += " (and " + std::to_string(input.notes.size() - 1) + " more)";
         }
-        log.log(log_level::warning, text, {{"thread", input.thread_id}, {"run", input.run_id}});
+        log.log(
+            log_level::warning, text,
+            {{"thread", input.thread_id}, {"run", session::client_run_id(input.run_id)}}
+        );
     }
 }
 

@@ -231,7 +231,8 @@ private:
         const translator::run_input& input = request_.what.input;
         for (const std::string& warning : plan_.warnings) {
             core_.services.log.log(
-                log_level::warning, warning, {{"thread", input.thread_id}, {"run", input.run_id}}
+                log_level::warning, warning,
+                {{"thread", input.thread_id}, {"run", session::client_run_id(input.run_id)}}
             );
         }
     }

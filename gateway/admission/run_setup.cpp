@@ -102,7 +102,8 @@ void choose_model(
     const auto found = find_model(agent, name);
     if (found == agent.models.end()) {
         log.log(
-            log_level::debug, "a request named a model that is not configured", {{"run", run_id}}
+            log_level::debug, "a request named a model that is not configured",
+            {{"run", session::client_run_id(run_id)}}
         );
         return;
     }
@@ -273,7 +274,7 @@ result<std::vector<runner::tool_definition>> external_tools(
             }
             log.log(
                 log_level::warning, "a client tool was ignored because a server tool has its name",
-                {{"thread", input.thread_id}, {"run", input.run_id}}
+                {{"thread", input.thread_id}, {"run", session::client_run_id(input.run_id)}}
             );
         } else if (names.insert(tool.name).second) {
             offered.push_back(std::move(tool));
