@@ -215,7 +215,7 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
     }
     if (may_repeat(settings)) {
         const std::string owner = call.principal.empty() ? "" : as_key_part(call.principal) + "/";
-        const std::string round = inputs == 0 ? "" : "/" + std::to_string(inputs);
+        const std::string round = inputs == 0 ? "" : "//" + std::to_string(inputs);
         request.headers.emplace_back(
             "Idempotency-Key",
             owner + as_key_part(call.thread_id) + "/" + as_key_part(call.call_id) + round

@@ -46,8 +46,9 @@ struct webhook_settings {
 ///
 /// A GET, or a call that is idempotent, is sent up to twice more if the connection failed and after
 /// 429, 502, 503 and 504, unless Retry-After asks for more than 10 seconds. It has the header
-/// Idempotency-Key: principal, thread and call id, since call ids are unique in a thread only; then
-/// the number of inputs, since a call with another one is not the same.
+/// Idempotency-Key: `principal/thread/call` (call ids are unique in a thread only), the principal
+/// only if there is one, and for a call with inputs `//` and their number, since that is not the
+/// same call.
 ///
 /// errc::invalid_input if the URL cannot be used.
 [[nodiscard]] result<tool_function> make_webhook_tool(webhook_settings settings);
