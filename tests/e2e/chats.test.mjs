@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { until } from './support/ai_chat.mjs';
 import { Files, chatPages, launchChromium, routedPages } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
@@ -71,20 +72,29 @@ describe('approvals and shared state of chats in Chromium', { skip: missing.leng
             chat.page = await context.newPage();
             chat.page.setDefaultTimeout(20_000);
             chat.url = ui.path ? gateway.base + ui.path : gateway.url;
+            chat.open = new Set(); // Requests to the gateway.
             chat.page.on('request', (request) => {
+                if (!request.url().startsWith(gateway.base)) return;
+                chat.open.add(request);
+                chat.asked = true;
                 if (request.method() !== 'POST') return;
                 const sent = request.postDataJSON();
                 if ([gateway.url, `${chat.url}/agent/default/run`].includes(request.url())) chat.posts.push(sent);
                 else if (request.url() === chat.url && sent.method === 'agent/run') chat.posts.push(sent.body);
             });
+            for (const end of ['requestfinished', 'requestfailed']) chat.page.on(end, (request) => chat.open.delete(request));
             await chat.load();
             return chat;
         }
 
+        /// Loads the page, with the conversation: that replaces what the page shows, a message that is sent before it, too.
         async load() {
+            this.asked = false;
             const { origin } = [...files].find(([ui]) => ui.variable === this.ui.variable)[1];
             await this.page.goto(`${origin}/?${new URLSearchParams({ url: this.url, thread: threadId, ...this.ui.query })}`);
             await this.page.locator(this.ui.input).waitFor();
+            await until(() => this.asked && this.open.size === 0);
+            await this.page.evaluate(() => new Promise((done) => { requestIdleCallback(done); }));
         }
 
         async ask(text) {
