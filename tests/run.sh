@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests. tests/README.md says what each part shows.
 #   run.sh         unit tests, fixtures and end-to-end tests of the release build
-#   run.sh --all   besides: clients in a browser and in Go, Rust and Python, the sanitizer builds, a real model server
+#   run.sh --all   besides: clients in a browser and in Go, Rust and Python, an issuer of tokens, the sanitizer builds, a real model server
 # The last line is `N passed, M failed`; exit status 0 only if nothing failed and every part ran.
 set -u -o pipefail
 
@@ -481,6 +481,12 @@ other_clients_part() {
         node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs ai_sdk_app.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
 }
 
+# An issuer of access tokens, and the gateway that takes them.
+issuer_part() {
+    [ -x "$project/build/release/bin/agui-gateway" ] || return
+    node_packages "Node packages of the issuer" "$e2e/issuer" && node_tests release "Access tokens of an issuer" issuer.test.mjs
+}
+
 sanitizer_parts() {
     if build dev -UAGUI_UNIT_TESTS; then
         other_checks dev
@@ -513,6 +519,7 @@ if install_packages && start_postgres && prepare_python && prepare_node; then
     if $all; then
         tidy_part
         other_clients_part
+        issuer_part
         sanitizer_parts
         real_model_part
     fi
