@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { answeringRun, askingCall, askingTools, createPerson, isAsking, toolReply } from './questions.mjs';
 import { createRandom } from './random.mjs';
 import { createRouter } from './router.mjs';
+import { createUsers, idOf, nameOf, threadPath, usersConfiguration, usersEnvironment } from './users.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 // Longer than server.drain_seconds, with a margin for a slow machine.
@@ -26,12 +27,13 @@ export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ??
 /// is not over, and none of them may be refused for that. `steers`: messages are sent to active runs. `gateways`: how many share the store; with more than one the
 /// clients come through a router, lose patience, and go away in the middle of a stream. `session`: lines of that section
 /// of a gateway's configuration, by its index. `peerUrl`: resolves to the URL at which others ask the gateway that listens on this
-/// port. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
-/// started yet.
+/// port. `readStore`: writes agui.db, for the checker, where the store is no such file. `users`: the
+/// clients are those of two users, who have equal ids, and `mixUp` is a client that reads with the token of the other one (users.mjs). No
+/// gateway is started yet.
 export async function createCampaign({
     folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false, steers = false,
     gateways = 1, session = () => `store = "sqlite:${path.join(folder, 'agui.db')}"`, peerUrl = () => undefined,
-    readStore = () => {},
+    readStore = () => {}, users = false, mixUp = undefined,
 }) {
     fs.mkdirSync(folder, { recursive: true });
 
@@ -112,9 +114,9 @@ export async function createCampaign({
         response.on('close', end);
         const last = messages.at(-1);
         const asked = last.role === 'user' ? /kind:(\w+)/.exec(last.content)?.[1] : 'answered';
-        let chunks = textChunks(`This is what the model says about ${messages.length} messages, word by word, for a while.`);
-        if (asked === 'external') chunks = [...chunks.slice(0, 5), ...callChunks('paint', '{"color":"blue","where":"here"}')];
-        else if (asked === 'server') chunks = [...chunks.slice(0, 3), ...callChunks('lookup', '{"city":"Ulm"}')];
+        let chunks = textChunks(`For ${thread} this is what the model says about ${messages.length} messages, word by word, for a while.`);
+        if (asked === 'external') chunks = [...chunks.slice(0, 5), ...callChunks('paint', JSON.stringify({ color: 'blue', where: thread }))];
+        else if (asked === 'server') chunks = [...chunks.slice(0, 3), ...callChunks('lookup', JSON.stringify({ city: thread }))];
         else if (isAsking(asked)) chunks = [...chunks.slice(0, 3), ...callChunks(...askingCall(asked, below))];
         else chunks.push(modelChunk({}, 'stop'));
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -131,11 +133,12 @@ export async function createCampaign({
 
     async function answerAsTool(request, response, by) {
         const call = await body(request);
-        const { toolCallId, threadId: thread, inputs } = call;
+        const { toolCallId, inputs } = call;
+        const thread = nameOf(call.principal, call.threadId);
         note('executed', { thread, toolCallId, inputs, by });
         counts.executed += 1;
         await sleep(20 + below(200));
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toolReply(call)));
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toolReply(call, thread)));
     }
 
     const upstream = http.createServer((request, response) => {
@@ -169,6 +172,7 @@ export async function createCampaign({
     on_disconnect = "continue"
     ${url ? `peer_url = "${url}"` : ''}
     ${several ? 'heartbeat_seconds = 1' : ''}
+    ${users ? `copilotkit_path = "/copilotkit"${usersConfiguration}` : ''}
     [session]
     ${session(index)}
     durability = "${durability}"
@@ -210,7 +214,7 @@ export async function createCampaign({
         server.name = `g${which}.${server.launches}`;
         fs.writeFileSync(server.config, configuration(server));
         const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', server.config],
-            { stdio: ['ignore', 'pipe', server.logFile], env: { ...process.env, ...env } });
+            { stdio: ['ignore', 'pipe', server.logFile], env: { ...process.env, ...usersEnvironment, ...env } });
         server.process = gateway;
         server.ended = new Promise((resolve) => gateway.on('close', (code, signal) => resolve({ code, signal })));
         const started = new Promise((resolve, reject) => {
@@ -253,14 +257,14 @@ export async function createCampaign({
     // true. Resolves to the status and, if it is no stream, the JSON. `link`: the connection and whose it is. `patience`: for
     // how long it may say nothing, `atMost`: how long it may take in all.
     function exchange(method, target, sent, onFrame,
-        { port = router?.port ?? servers[0].port, subject, patience, atMost = 0 } = {}) {
+        { port = router?.port ?? servers[0].port, subject, thread = subject?.thread, headers = people.headersOf({ thread, method }), patience, atMost = 0 } = {}) {
         // Some wait for long for a gateway that says nothing: they see what it says when it wakes up.
         patience ??= !several ? 0 : below(3) === 0 ? 30_000 : 2500;
         return new Promise((resolve, reject) => {
             const link = {};
             const request = http.request(
                 { host: '127.0.0.1', port, method, path: target, agent,
-                    headers: sent ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) } : {} },
+                    headers: { ...headers, ...(sent && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }) } },
                 (response) => {
                     link.by = port === router?.port
                         ? router.servedBy(response.socket.localPort) : servers.find((server) => server.port === port).name;
@@ -308,6 +312,8 @@ export async function createCampaign({
         });
     }
 
+    const people = createUsers({ exchange, note, below, mixUp });
+
     const isTerminal = (event) => event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR';
 
     // It may come too late: the run may have ended, or the gateway may have been killed.
@@ -315,7 +321,8 @@ export async function createCampaign({
         counts.stops += 1;
         const holder = holders.get(`${thread}/${run}`);
         const sent = performance.now();
-        exchange('POST', '/agui/cancel', JSON.stringify({ threadId: thread, runId: run }), () => {}).then((reply) => {
+        note('stopping', { thread, run });
+        exchange('POST', '/agui/cancel', JSON.stringify({ threadId: idOf(thread), runId: run }), () => {}, { thread }).then((reply) => {
             const elsewhere = gatewayOf(reply.by) !== gatewayOf(holder) && holder !== undefined;
             if (elsewhere) counts.stopsElsewhere += 1;
             note('stops', { thread, run, holder, by: reply.by, status: reply.status, cancelled: reply.text.includes('true'),
@@ -327,8 +334,11 @@ export async function createCampaign({
     // the losses before the thread's begin: after another one its requests may be refused, and are then given up.
     // Resolves to that event, to the gateway that has begun the stream, and whether the run was given up.
     async function drive(thread, run, input, answers, known, stopAfter = 0) {
-        const sent = JSON.stringify({ threadId: thread, runId: run, protocolVersion: '1.1', ...input });
-        const target = `/agui/threads/${thread}/runs/${run}/events`;
+        const sent = JSON.stringify({ threadId: idOf(thread), runId: run, protocolVersion: '1.1', ...input });
+        const target = `${threadPath(thread)}/runs/${run}/events`;
+        const headers = people.headersOf({ thread });
+        // The other user has requests with the same keys.
+        if (users && people.hasEqualId(thread)) headers['idempotency-key'] = `${idOf(thread)}/${run}`;
         let last = 0;
         let terminal;
         let seen = false;
@@ -398,7 +408,7 @@ export async function createCampaign({
                         noteSeen(sequence, data, link);
                         unknown = false;
                         return false;
-                    }, { subject: { thread, run } });
+                    }, { subject: { thread, run }, headers });
                 if (reply.status === 200) {
                     if (!terminal && last > 0) await sleep(5);
                     continue;
@@ -462,11 +472,11 @@ export async function createCampaign({
         driven.finally(() => { over = true; }).catch(() => {});
         while (!over && !holders.has(`${thread}/${run}`)) await sleep(10); // It has not begun.
         const message = { id: `s-${run}`, role: 'user', content: `kind:plain marker:${thread}/${run}s` };
-        const sent = JSON.stringify({ threadId: thread, runId: run, message });
+        const sent = JSON.stringify({ threadId: idOf(thread), runId: run, message });
         await sleep(below(600));
         for (let attempt = 0; attempt < 2000; attempt += 1) {
             try {
-                const reply = await exchange('POST', '/agui/steer', sent, () => {});
+                const reply = await exchange('POST', '/agui/steer', sent, () => {}, { thread });
                 if (reply.status === 200 || reply.status === 409) {
                     const { taken = false, runId, seq } = JSON.parse(reply.text);
                     note('steered', { thread, id: message.id, taken, run: runId, seq });
@@ -489,7 +499,7 @@ export async function createCampaign({
 
     async function converse(client, conversations) {
         for (let conversation = 0; !stopping && conversation < conversations; conversation += 1) {
-            const thread = `t${client}-${conversation}`;
+            const thread = users ? people.threadOf(client, conversation) : `t${client}-${conversation}`;
             const known = losses;
             for (let turn = 0; turn < 3; turn += 1) {
                 const run = `r${turn}`;
@@ -497,6 +507,7 @@ export async function createCampaign({
                 const message = { id: `u${turn}`, role: 'user', content: `kind:${kind} marker:${thread}/${run}` };
                 const stopAfter = below(8) === 0 ? 2 + below(8) : 0;
                 const driven = drive(thread, run, { messages: [message], tools }, [], known, stopAfter);
+                if (users && below(2) === 0) await Promise.all([driven, people.pry(thread, run)]);
                 if ((hasty || queue) && kind !== 'external' && !isAsking(kind)) { // These wait for an answer, not for another message.
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
                     await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [], known)]);
@@ -521,18 +532,18 @@ export async function createCampaign({
 
     // Through each gateway: all must show the same. Then what comes after the last number that anybody saw.
     async function readAllAgain() {
-        const runs = new Map();
+        const runs = new Map(); // By thread and run.
         for await (const line of createInterface({ input: fs.createReadStream(path.join(folder, 'seen.jsonl')) })) {
             const { thread, run, sequence } = JSON.parse(line);
-            const name = `${thread}/runs/${run}`;
+            const name = `${thread}/${run}`;
             runs.set(name, Math.max(runs.get(name) ?? 0, sequence));
         }
         let unread = 0;
         for (const [name, after] of runs) {
-            const [thread, , run] = name.split('/');
+            const [thread, run] = name.split('/');
             for (const { port, name: by } of servers) {
-                const read = (number, onFrame) => exchange('GET', `/agui/threads/${name}/events?after=${number}`, undefined,
-                    onFrame, { port, patience: 30_000, atMost: unread < 3 ? 30_000 : 1000 }).catch((error) => ({ error: String(error) }));
+                const read = (number, onFrame) => exchange('GET', `${threadPath(thread)}/runs/${run}/events?after=${number}`, undefined,
+                    onFrame, { port, thread, patience: 30_000, atMost: unread < 3 ? 30_000 : 1000 }).catch((error) => ({ error: String(error) }));
                 const reply = await read(0, (sequence, data) => note('final', { thread, run, sequence, by, data }));
                 if (reply.error || (reply.status !== 200 && losses === 0)) {
                     violation('cannot be read again', { thread, run, by, reply });

@@ -11,7 +11,8 @@ The folder holds, one JSON object a line, numbered in the order in which they ha
   executed      {thread, toolCallId, inputs?}    a call of the server tool
   steered       {thread, id, taken, run, seq}    what became of a message for an active run
   violations    {what, ...}                      what the driver itself noticed
-and agui.db. check_questions.py looks at approvals and questions. Several gateways (peers.mjs) leave more behind, and
+and agui.db. A thread is named USER:THREAD if there are users, and check_users.py looks at them. check_questions.py looks at
+approvals and questions. Several gateways (peers.mjs) leave more behind, and
 check_peers.py looks at it. The last line says `N passed, M failed`; each check counts once, its failures are listed.
 """
 
@@ -23,6 +24,7 @@ import sys
 
 import check_peers
 import check_questions
+import check_users
 
 TERMINALS = {"RUN_FINISHED", "RUN_ERROR"}
 BRACKETS = {
@@ -82,7 +84,7 @@ def check_streams(report, seen, runs):
         first = parsed[0]
         report.expect(
             "P1 RUN_STARTED of the request first",
-            (first["type"], first.get("threadId"), first.get("runId")) == ("RUN_STARTED", *name),
+            (first["type"], first.get("threadId"), first.get("runId")) == ("RUN_STARTED", check_users.id_of(name[0]), name[1]),
             name,
         )
         report.expect(
@@ -151,7 +153,7 @@ def check_executions(report, executed, asked, lossy):
 def check_store(report, database, acknowledged, lossy, losses, seen):
     responses = collections.Counter()
     stored_runs = collections.Counter()
-    threads = dict(database.execute("SELECT id, thread_id FROM threads"))
+    threads = check_users.threads_in(database)
     for thread, data in database.execute("SELECT thread, data FROM session_events WHERE type = 'tool.response'"):
         responses[threads[thread], json.loads(data)["toolCallId"]] += 1
     contents = collections.defaultdict(list)
@@ -195,7 +197,7 @@ def check_store(report, database, acknowledged, lossy, losses, seen):
 
 
 def check_steering(report, steered, runs, database, losses):
-    threads = dict(database.execute("SELECT id, thread_id FROM threads"))
+    threads = check_users.threads_in(database)
     stored = collections.Counter()
     for thread, text in database.execute("SELECT thread, message FROM messages"):
         message = json.loads(text)
@@ -242,6 +244,11 @@ def main():
     check_questions.check(report, questions, database, may_lack)
     steered = lines(folder, "steered")
     check_steering(report, steered, runs, database, losses)
+    begun = lines(folder, "begun")
+    if begun:
+        notes = {name: lines(folder, name) for name in ("looks", "stopping", "witnessed")}
+        notes.update(begun=begun, seen=all_seen, final=final, upstream=upstream, executed=questions["executed"])
+        check_users.check(report, notes, runs, database)
     settings = lines(folder, "settings")
     if settings:
         names = ("witnessed", "calls", "faults", "links", "ended", "stops", "acknowledged", "cursors", "gone", "ready")
@@ -268,6 +275,7 @@ def main():
         # A short campaign may ask nothing.
         *(one for one in check_questions.CHECKS if report.subjects[one] or len(questions["asked"]) > 20),
         *(["a message for an active run is taken once or returned"] if steered else []),
+        *(check_users.CHECKS if begun else []),
         *(one for one in check_peers.CHECKS if settings and (settings[0]["complete"] or report.subjects[one])),
     ])
 

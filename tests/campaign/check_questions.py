@@ -12,6 +12,8 @@ import collections
 import json
 import re
 
+import check_users
+
 STORED = "an answer to an interrupt is stored once"
 CALLED = "a server tool is called as often as its call says"
 OWN = "a tool gets the answers to its own questions"
@@ -34,7 +36,7 @@ class Store:
     """What the store has of the calls of the server."""
 
     def __init__(self, database):
-        threads = dict(database.execute("SELECT id, thread_id FROM threads"))
+        threads = check_users.threads_in(database)
         self.statuses = {
             (threads[thread], call): status
             for thread, call, owner, status in database.execute("SELECT thread, call_id, owner, status FROM calls")

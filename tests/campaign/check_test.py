@@ -13,6 +13,7 @@ import unittest
 import check
 import check_peers
 import check_questions
+import check_users
 
 ANSWER = "answer to c1 of t"
 
@@ -79,6 +80,7 @@ class Folder:
             ],
             "violations": [],
         }
+        self.threads = [(1, "", "t"), (2, "", "s"), (3, "", "v")]
         self.runs = [("r", "finished"), ("ra", "finished")]
         self.messages = [
             {"id": "m1", "role": "assistant", "content": "Look"},
@@ -103,11 +105,12 @@ class Folder:
                         out.write(json.dumps({"n": number, "t": number, **line}) + "\n")
             database = sqlite3.connect(folder / "agui.db")
             database.executescript(
-                "CREATE TABLE threads (id, thread_id); INSERT INTO threads VALUES (1, 't'), (2, 's'), (3, 'v');"
+                "CREATE TABLE threads (id, principal, thread_id);"
                 "CREATE TABLE session_events (thread, type, data); CREATE TABLE messages (thread, message);"
                 "CREATE TABLE calls (thread, call_id, owner, status);"
                 "CREATE TABLE runs (thread, run_id, status); CREATE TABLE leases (thread_id, run_id);"
             )
+            database.executemany("INSERT INTO threads VALUES (?, ?, ?)", self.threads)
             database.executemany("INSERT INTO runs VALUES (1, ?, ?)", self.runs)
             database.executemany("INSERT INTO calls VALUES (1, ?, ?, ?)", self.calls)
             database.executemany("INSERT INTO messages VALUES (1, ?)", [(json.dumps(one),) for one in self.messages])
@@ -130,6 +133,44 @@ class Folder:
             found = [line.split("FAILED ")[1].split(":")[0] for line in output.getvalue().splitlines() if "FAILED" in line]
             assert (status == 0) == (not found)
             return found
+
+
+class UsersFolder(Folder):
+    """The same of the user ada, and a thread of the user bob with the same id, whose run was stopped. Each has looked at the
+    thread of that id; bob has tried to see a third one of ada, which has another id."""
+
+    def __init__(self):
+        super().__init__()
+        self.threads = [(1, "ada", "t"), (2, "bob", "t"), (3, "ada", "own-ada-0-1")]
+        for lines in self.files.values():
+            for line in lines:
+                line["thread"] = "ada:t"
+        self.files["upstream"][1]["messages"][2]["content"] = self.messages[1]["content"] = "answer to c1 of ada:t"
+        text = (event("TEXT_MESSAGE_START", messageId="mb"), event("TEXT_MESSAGE_CONTENT", messageId="mb", delta="To bob:t."),
+                event("TEXT_MESSAGE_END", messageId="mb"))
+        bob = [{**line, "thread": "bob:t"} for line in stream("t", "r", *text)]
+        bob[-1]["data"] = event("RUN_FINISHED", threadId="t", runId="r", outcome={"type": "cancelled"})
+        own = [{**line, "thread": "ada:own-ada-0-1"} for line in stream("own-ada-0-1", "r")]
+        self.files["seen"] += bob + own
+        self.files["final"] += bob + own
+        self.files["witnessed"] = bob
+        self.files["acknowledged"] += [{"thread": one, "run": "r", "answers": []} for one in ("bob:t", "ada:own-ada-0-1")]
+        self.files["upstream"] += [{"thread": "bob:t", "run": "r", "messages": [{"role": "user", "content": "of bob:t"}]}]
+        self.files["begun"] = [{"thread": one} for one in ("ada:t", "bob:t", "ada:own-ada-0-1")]
+        self.files["stopping"] = [{"thread": "bob:t", "run": "r"}]
+        look = {"user": "bob", "status": 200, "events": 0, "marks": []}
+        foreign = {**look, "thread": "ada:own-ada-0-1", "run": "r"}
+        self.files["looks"] = [
+            {**look, "what": "list", "marks": ["bob"], "ids": ["t"]},
+            {**look, "what": "messages", "marks": ["bob"], "thread": "ada:t", "text": '{"messages":[{}]}'},
+            {**foreign, "what": "attach", "status": 404},
+            {**foreign, "what": "stop", "text": '{"cancelled":false}'},
+            {**foreign, "what": "messages", "text": '{"messages":[]}'},
+            {**look, "what": "own part", "thread": "bob:t", "marks": ["bob"]},
+            {**look, "what": "part", "thread": "bob:t", "status": 404},
+        ]
+        self.other_thread = {"runs": [("r", "finished")], "messages": [{"id": "mb", "role": "assistant", "content": "To bob:t."}]}
+        self.third_thread = [("r", "finished")]
 
 
 class PeersFolder(Folder):
@@ -324,6 +365,27 @@ PEER_FAULTS = [
 ]
 
 
+USER_FAULTS = [
+    (check_users.SHOWN, line_of("seen", -4, data=event("TEXT_MESSAGE_CONTENT", messageId="mb", delta="To ada:t."))),
+    (check_users.SHOWN, line_of("witnessed", 2, data=event("TEXT_MESSAGE_CONTENT", messageId="mb", delta="To ada:t."))),
+    (check_users.SHOWN, line_of("looks", 1, marks=["ada", "bob"])),
+    (check_users.SHOWN, line_of("looks", 4, marks=["ada"])),
+    (check_users.ASKED, lambda folder: folder.files["upstream"][-1]["messages"].append({"role": "user", "content": "of ada:t"})),
+    (check_users.ASKED, lambda folder: folder.files["executed"][0].update(inputs=[{"answer": "marker:bob:t/rb1"}])),
+    (check_users.KEPT, lambda folder: folder.other_thread["messages"].append({"id": "x", "role": "user", "content": "of ada:t"})),
+    # A thread that the other user has begun, and one that is there twice.
+    (check_users.LISTED, line_of("looks", 0, ids=["t", "own-ada-0-1"])),
+    (check_users.LISTED, line_of("looks", 0, ids=["t", "t"])),
+    (check_users.UNKNOWN, line_of("looks", 2, status=200, events=3)),
+    (check_users.UNKNOWN, line_of("looks", 2, status=410)),
+    (check_users.UNKNOWN, line_of("looks", 3, text='{"cancelled":true}')),
+    (check_users.UNKNOWN, line_of("looks", 4, text='{"messages":[{"id":"m1"')),
+    (check_users.STOPPED, line_of("stopping", 0, thread="ada:t")),
+    (check_users.PARTS, line_of("looks", 5, marks=["ada"])),
+    (check_users.PARTS, line_of("looks", 6, status=200)),
+]
+
+
 class Checker(unittest.TestCase):
     def test_a_sound_folder_passes(self):
         self.assertEqual(Folder().failed_checks(), [])
@@ -342,6 +404,17 @@ class Checker(unittest.TestCase):
             folder.calls[2][2] = "indeterminate"
             del folder.files["executed"][lines:]
             self.assertEqual(folder.failed_checks(), [])
+
+    def test_a_sound_folder_of_two_users_passes(self):
+        self.assertEqual(UsersFolder().failed_checks(), [])
+
+    def test_each_fault_between_users_fails_its_check(self):
+        for check_name, put_in in USER_FAULTS:
+            with self.subTest(check_name):
+                folder = UsersFolder()
+                put_in(folder)
+                self.assertIn(check_name, folder.failed_checks())
+        self.assertEqual({name for name, _ in USER_FAULTS}, set(check_users.CHECKS))
 
     def test_a_sound_folder_of_two_gateways_passes(self):
         self.assertEqual(PeersFolder().failed_checks(), [])

@@ -1,6 +1,6 @@
 // Kills the gateway at random moments under load, restarts it, and lets its clients go on.
 //
-// usage: node kill.mjs [--kills N] [--clients N] [--seed N] [--keep FOLDER]        AGUI_BIN_DIR: where agui-gateway is
+// usage: node kill.mjs [--kills N] [--clients N] [--seed N] [--keep FOLDER] [--mix-up CLIENT]       AGUI_BIN_DIR: where agui-gateway is
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -16,12 +16,15 @@ const { values: options } = parseArgs({
         clients: { type: 'string', default: '200' },
         seed: { type: 'string', default: String(Date.now() % 1e9) },
         keep: { type: 'string' },
+        'mix-up': { type: 'string' },
     },
 });
 const folder = options.keep ?? fs.mkdtempSync(path.join(os.tmpdir(), 'agui-kills-'));
 console.log(`seed ${options.seed}, ${options.clients} clients, ${options.kills} kills, files in ${folder}`);
 
-const campaign = await createCampaign({ folder, seed: options.seed, steers: true });
+const campaign = await createCampaign({
+    folder, seed: options.seed, steers: true, users: true, mixUp: options['mix-up'] && Number(options['mix-up']),
+});
 campaign.launch();
 await campaign.untilReady();
 const clients = Array.from({ length: Number(options.clients) }, (_, i) => campaign.converse(i, Infinity));

@@ -3,7 +3,7 @@
 // faults, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
-//        [--queue] [--steer] [--failpoints]
+//        [--queue] [--steer] [--failpoints] [--mix-up CLIENT]
 // AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and clang-19; and pgbouncer for --pgbouncer.
 
 import { execFileSync, spawn } from 'node:child_process';
@@ -19,6 +19,7 @@ import { createCampaign } from './campaign.mjs';
 import { createDatabase } from './database.mjs';
 import { createNetwork } from './network.mjs';
 import { createRandom, shuffled } from './random.mjs';
+import { threadPath } from './users.mjs';
 
 const { values: options } = parseArgs({
     options: {
@@ -32,6 +33,7 @@ const { values: options } = parseArgs({
         queue: { type: 'boolean', default: false },
         steer: { type: 'boolean', default: false },
         failpoints: { type: 'boolean', default: false },
+        'mix-up': { type: 'string' },
     },
 });
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -102,7 +104,8 @@ function storeOf(which) {
 // Through which others reach each gateway.
 const links = [];
 const campaign = await createCampaign({
-    folder, seed: options.seed, gateways, queue: options.queue, steers: options.steer,
+    folder, seed: options.seed, gateways, queue: options.queue, steers: options.steer, users: true,
+    mixUp: options['mix-up'] && Number(options['mix-up']),
     async peerUrl(port) {
         const link = await createNetwork([{ host: '127.0.0.1', port }]);
         links.push(link);
@@ -140,11 +143,11 @@ async function follow({ fault, kind }, which, { thread, run }) {
         const others = servers.filter(({ index }) => index !== which);
         const { port, name: by } = others[attempt % others.length];
         let ended = false;
-        const reply = await campaign.exchange('GET', `/agui/threads/${thread}/runs/${run}/events?after=0`, undefined, (sequence, data) => {
+        const reply = await campaign.exchange('GET', `${threadPath(thread)}/runs/${run}/events?after=0`, undefined, (sequence, data) => {
             if (sequence > 0) note('witnessed', { thread, run, sequence, by, data });
             const { type } = JSON.parse(data);
             ended ||= sequence > 0 && (type === 'RUN_ERROR' || type === 'RUN_FINISHED');
-        }, { port, patience: 2500 }).catch(() => {});
+        }, { port, thread, patience: 2500 }).catch(() => {});
         if (reply?.status === 404 && mayLose(kind)) return;
         if (ended) {
             note('ended', { fault, kind, thread, run, ms: Math.round(performance.now() - since) });
@@ -202,7 +205,7 @@ async function attach(which) {
     const { name, port } = servers[which];
     for (let waited = 0; campaign.callsOf(name).length < 3 && waited < 5000; waited += 20) await sleep(20);
     for (const { thread, run } of campaign.callsOf(name).slice(0, 5)) {
-        witnesses.push(campaign.exchange('GET', `/agui/threads/${thread}/runs/${run}/events?after=0`, undefined,
+        witnesses.push(campaign.exchange('GET', `${threadPath(thread)}/runs/${run}/events?after=0`, undefined,
             (sequence, data, { by, number: link }) => {
                 if (sequence > 0) note('seen', { thread, run, sequence, by, link, data });
             }, { port, patience: 30_000, subject: { thread, run } }).catch(() => {}));
@@ -246,16 +249,19 @@ async function untilAllReady({ fault, kind }) {
     }));
 }
 
+// As in the campaign's files.
+const nameOfRun = `convert_from(t.principal, 'UTF8') || ':' || convert_from(t.thread_id, 'UTF8') || '/' || convert_from(r.run_id, 'UTF8')`;
+
 // Runs whose record the server has, with the number of the last event of each.
 async function storedRuns() {
     const rows = await database.ask(`SELECT json_object_agg(
-        convert_from(t.thread_id, 'UTF8') || '/' || convert_from(r.run_id, 'UTF8'),
+        ${nameOfRun},
         coalesce((SELECT max(last_sequence) FROM agui.log_rows l WHERE l.run = r.number), 0))
         FROM agui.runs r JOIN agui.threads t ON t.id = r.thread`);
     const runs = JSON.parse(rows || '{}');
     // A part of a row of the journal begins with the number of its first entry and their count.
     const parts = await database.ask(`SELECT json_agg(json_build_array(
-        convert_from(t.thread_id, 'UTF8') || '/' || convert_from(r.run_id, 'UTF8'), encode(substr(p.entries, 1, 20), 'hex')))
+        ${nameOfRun}, encode(substr(p.entries, 1, 20), 'hex')))
         FROM agui.journal j, unnest(j.runs, j.entries) AS p(run, entries), agui.runs r, agui.threads t
         WHERE r.number = p.run AND r.journal_writer = j.writer AND j.batch >= r.journal_from AND t.id = r.thread`);
     for (const [name, bytes] of JSON.parse(parts || '[]') ?? []) {

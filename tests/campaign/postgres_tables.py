@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 TABLES = {
-    "threads": ("id, thread_id", "id, convert_from(thread_id, 'UTF8')"),
+    "threads": ("id, principal, thread_id", "id, convert_from(principal, 'UTF8'), convert_from(thread_id, 'UTF8')"),
     "messages": ("thread, message", "thread, convert_from(message, 'UTF8')"),
     "session_events": ("thread, type, data", "thread, convert_from(type, 'UTF8'), convert_from(data, 'UTF8')"),
     "calls": ("thread, call_id, owner, status", "thread, convert_from(call_id, 'UTF8'), owner, status"),

@@ -3,6 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { threadPath } from './users.mjs';
+
 /// Lines of the tools' configuration, by name.
 export const askingTools = { measure: '', order: 'approval = "always"' };
 
@@ -16,11 +18,11 @@ export function askingCall(kind, below) {
     return [tool, JSON.stringify({ questions: least + below(2) })];
 }
 
-/// What a tool answers to a call of the webhook.
-export function toolReply({ toolCallId, arguments: { questions = 0 }, inputs = [] }) {
-    if (inputs.length >= questions) return { result: `of ${toolCallId}`, ...(inputs.length > 0 && { inputs }) };
+/// What a tool answers to a call of the webhook, for a thread.
+export function toolReply({ toolCallId, arguments: { questions = 0 }, inputs = [] }, thread) {
+    if (inputs.length >= questions) return { result: `of ${toolCallId} for ${thread}`, ...(inputs.length > 0 && { inputs }) };
     const responseSchema = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] };
-    const message = `question ${inputs.length + 1} of ${toolCallId}`;
+    const message = `question ${inputs.length + 1} of ${toolCallId} for ${thread}`;
     return { _meta: { 'org.agui-gateway/input': { message, responseSchema } } };
 }
 
@@ -45,7 +47,7 @@ export function createPerson({ drive, exchange, steer, steers, hasLost, note, vi
     // These are open after a run that could not say so, because it failed or was stopped.
     async function openInterrupts({ thread, known }) {
         for (let attempt = 0; attempt < 2000; attempt += 1) {
-            const reply = await exchange('GET', `/agui/threads/${thread}/pending`, undefined, () => {}).catch(() => undefined);
+            const reply = await exchange('GET', `${threadPath(thread)}/pending`, undefined, () => {}, { thread }).catch(() => undefined);
             if (reply?.status === 200) return JSON.parse(reply.text).interrupts;
             if (reply?.status === 404 && hasLost(known)) return []; // The thread was lost as a whole.
             await sleep(20);
