@@ -478,7 +478,7 @@ other_clients_part() {
         ai_sdk_6_app &&
         copilotkit_runtime &&
         browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
-        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs ai_sdk_app.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs
+        node_tests release "CopilotKit and assistant-ui in Chromium" client_apps.test.mjs ai_sdk_app.test.mjs app_access.test.mjs copilotkit_runtime_app.test.mjs copilotkit.test.mjs copilotkit_page.test.mjs reload.test.mjs chats.test.mjs users_apps.test.mjs
 }
 
 # An issuer of access tokens, and the gateway that takes them.

@@ -11,13 +11,19 @@ const query = new URLSearchParams(location.search);
 const gateway = query.get('gateway') ?? 'http://127.0.0.1:8080';
 const api = `${gateway}/ai/chat`;
 
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
+// where no server sees it, and keeps it for its tab.
+const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+if (token) sessionStorage.token = token;
+const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+
 // The tools of the page, as the model is told of them: one that the page executes, and one that asks the user.
 const property = (name) => ({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] });
 const tools = [
     { name: 'change_background', description: 'Changes the background colour of the page', parameters: property('color') },
     { name: 'ask_user', description: 'Asks the user to confirm something', parameters: property('question') },
 ];
-const transport = new DefaultChatTransport({ api, body: { tools } });
+const transport = new DefaultChatTransport({ api, headers, body: { tools } });
 
 function execute({ color }) {
     document.querySelector('nav').style.background = color;
@@ -91,7 +97,7 @@ function Chat({ id, stored, onNew }) {
     const stop = () => {
         void chat.stop();
         void fetch(`${gateway}/agui/cancel`, {
-            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ threadId: id }),
+            method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify({ threadId: id }),
         });
     };
     return (
@@ -123,7 +129,7 @@ function App({ first }) {
 
 async function start() {
     const id = query.get('chat') ?? crypto.randomUUID();
-    const { messages } = await (await fetch(`${api}/${encodeURIComponent(id)}/messages`)).json(); // None of a new chat.
+    const { messages } = await (await fetch(`${api}/${encodeURIComponent(id)}/messages`, { headers })).json(); // None of a new chat.
     createRoot(document.getElementById('root')).render(<App first={{ id, stored: messages }} />);
 }
 

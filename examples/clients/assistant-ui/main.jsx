@@ -8,9 +8,17 @@ import { createRoot } from 'react-dom/client';
 
 // The gateway, and how many messages are loaded at once. The page's address may name others, which the tests do.
 const query = new URLSearchParams(location.search);
+
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
+// where no server sees it, and keeps it for its tab.
+const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+if (token) sessionStorage.token = token;
+const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+
 const chats = new GatewayChats({
     url: query.get('gateway') ?? 'http://127.0.0.1:8080/agui',
     pageSize: Number(query.get('page') ?? 50),
+    headers,
     claims: (toolName) => toolName !== 'ask_user', // A question may be answered in any tab.
 });
 

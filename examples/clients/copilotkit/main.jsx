@@ -10,6 +10,12 @@ import { z } from 'zod';
 const query = new URLSearchParams(location.search);
 const runtimeUrl = query.get('runtime') ?? 'http://127.0.0.1:8080/copilotkit';
 
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
+// where no server sees it, and keeps it for its tab.
+const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+if (token) sessionStorage.token = token;
+const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+
 // The tools of the page: one that it executes, and one that asks the user.
 function Tools() {
     useFrontendTool({
@@ -92,7 +98,7 @@ function App() {
     // CopilotKit's two buttons are pictures without a name for screen readers.
     const names = { addMenuButton: { 'aria-label': 'Add' }, sendButton: { 'aria-label': 'Send or stop' } };
     return (
-        <CopilotKitProvider runtimeUrl={runtimeUrl} enableInspector={false}>
+        <CopilotKitProvider runtimeUrl={runtimeUrl} headers={headers} enableInspector={false}>
             <Tools />
             <Approvals />
             <div className="page">

@@ -2,7 +2,15 @@ import { HttpAgent } from '@ag-ui/client';
 
 const url = new URLSearchParams(location.search).get('gateway') ?? 'http://127.0.0.1:8080/agui';
 const threadId = sessionStorage.thread ??= crypto.randomUUID();   // A reload of the tab keeps the thread.
-const agent = new HttpAgent({ url, threadId });
+
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
+// where no server sees it, and keeps it for its tab.
+const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+if (token) sessionStorage.token = token;
+const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+history.replaceState(null, '', location.pathname + location.search);
+
+const agent = new HttpAgent({ url, threadId, headers });
 
 function show(messages) {
     const lines = messages.filter(({ role, content }) => ['user', 'assistant'].includes(role) && content).map(({ role, content }) => {
@@ -16,7 +24,7 @@ agent.subscribe({ onMessagesChanged: ({ messages }) => show(messages) });
 
 // The gateway keeps the conversation: a page that was loaded again asks for it.
 async function load() {
-    const response = await fetch(`${url}/threads/${threadId}/messages`);
+    const response = await fetch(`${url}/threads/${threadId}/messages`, { headers });
     agent.setMessages((await response.json()).messages);
     show(agent.messages);
 }
@@ -43,5 +51,7 @@ function showRunning(isRunning) {
 // abortRun() only drops the connection, which looks like a reload. The gateway ends the run at once if it is told to.
 document.querySelector('#stop').addEventListener('click', () => {
     agent.abortRun();
-    void fetch(`${url}/cancel`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ threadId }) });
+    void fetch(`${url}/cancel`, {
+        method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify({ threadId }),
+    });
 });

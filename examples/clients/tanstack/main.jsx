@@ -6,7 +6,14 @@ import { createRoot } from 'react-dom/client';
 // The gateway, whose agent has events = ["tanstack"]. The thread is a part of the page's address, so that a reload finds it.
 const query = new URLSearchParams(location.search);
 const url = query.get('gateway') ?? 'http://127.0.0.1:8080/agui';
-const connection = fetchServerSentEvents(url);
+
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
+// where no server sees it, and keeps it for its tab.
+const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+if (token) sessionStorage.token = token;
+const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+
+const connection = fetchServerSentEvents(url, { headers });
 
 // The tools of the page: one that it executes, and one that asks the user.
 const tools = [
@@ -70,7 +77,7 @@ function Chat({ threadId, onNew }) {
     // TanStack AI only drops the connection, which looks like a reload. The gateway ends the run at once if it is told to.
     const end = () => {
         stop();
-        void fetch(`${url}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ threadId }) });
+        void fetch(`${url}/cancel`, { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify({ threadId }) });
     };
     return (
         <div className="page">

@@ -48,9 +48,10 @@ export const apps = {
 
 /// One page of an app, with the steps of a person and what the page has asked of servers.
 export class AppPage {
-    static async open(stage, { context: options = {}, query = {} } = {}) {
+    /// `token`: that of the page's user.
+    static async open(stage, { context: options = {}, query = {}, token } = {}) {
         const app = new AppPage();
-        Object.assign(app, { stage, ui: stage.ui, query, requests: [], problems: [] });
+        Object.assign(app, { stage, ui: stage.ui, query, token, requests: [], problems: [] });
         app.context = await stage.browser.newContext(options);
         app.page = await app.context.newPage();
         app.page.setDefaultTimeout(15_000);
@@ -81,7 +82,8 @@ export class AppPage {
     }
 
     async load(more = {}) {
-        await this.page.goto(`${this.stage.files.origin}/?${new URLSearchParams({ ...this.stage.address(), ...this.query, ...more })}`);
+        const query = new URLSearchParams({ ...this.stage.address(), ...this.query, ...more });
+        await this.page.goto(`${this.stage.files.origin}/?${query}${this.token ? `#${new URLSearchParams({ token: this.token })}` : ''}`);
         await this.page.locator(this.ui.input).waitFor();
     }
 
