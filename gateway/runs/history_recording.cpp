@@ -73,6 +73,88 @@ is_still_active(run_core& core, const conversation_key& conversation, const acti
     co_return there && there->has_value() && (*there)->number == seen.run_number;
 }
 
+struct seen_thread {
+    session::thread_record thread;
+    std::optional<active_log> live;
+};
+
+boost::asio::awaitable<result<seen_thread>>
+load_thread(run_core& core, const conversation_key& conversation) {
+    auto loaded = co_await core.services.store.load(conversation.thread);
+    if (!loaded) {
+        co_return loaded.error();
+    }
+    co_return seen_thread{
+        loaded->has_value() ? std::move(**loaded) : session::thread_record(), std::nullopt
+    };
+}
+
+// True if the run is in no process and recovery has not ended it: nobody can follow it.
+boost::asio::awaitable<result<bool>>
+is_lost(run_core& core, const conversation_key& conversation, const std::string& run_id) {
+    // Locks the runId, because the run may be stored but not active while it is just beginning.
+    const auto lock = co_await core.registry.lock_key(conversation, "run " + run_id);
+    const auto known = co_await find_run(core, conversation, run_id);
+    if (!known) {
+        co_return known.error();
+    }
+    co_return known->has_value() && (*known)->place == run_place::lost;
+}
+
+// True if the thread had no active run at both times, and none in between.
+bool was_idle(
+    const std::optional<session::run_record>& before,
+    const std::optional<session::run_record>& after
+) {
+    if (!before || !after) {
+        return !before && !after;
+    }
+    return before->number == after->number && before->status != session::run_status::active;
+}
+
+// A thread is read again if a run begins or ends meanwhile, but not without end.
+constexpr int reads_max = 10;
+
+// The thread, and its active run, from before which it holds all messages.
+boost::asio::awaitable<result<seen_thread>>
+load_with_active_run(run_core& core, const conversation_key& conversation) {
+    session::store& store = core.services.store;
+    auto before = co_await store.latest_run(conversation.thread);
+    for (int reads = 1; before; ++reads) {
+        auto live = co_await find_active_log(core, conversation);
+        if (!live) {
+            co_return live.error();
+        }
+        auto seen = co_await load_thread(core, conversation);
+        if (!seen) {
+            co_return seen.error();
+        }
+        seen->live = std::move(*live);
+        if (seen->live) {
+            if (co_await is_still_active(core, conversation, *seen->live)) {
+                co_return std::move(*seen);
+            }
+            seen->live.reset();
+        }
+        auto after = co_await store.latest_run(conversation.thread);
+        if (!after) {
+            co_return after.error();
+        }
+        result<bool> is_final = reads == reads_max || was_idle(*before, *after);
+        if (*after && (*after)->status == session::run_status::active && !*is_final) {
+            is_final = co_await is_lost(core, conversation, (*after)->run_id);
+        }
+        if (!is_final) {
+            co_return is_final.error();
+        }
+        if (*is_final) {
+            co_return std::move(*seen);
+        }
+        before = std::move(after);
+    }
+    co_return before.error();
+}
+
 } // namespace
 
 boost::asio::awaitable<result<history_recording>> record_history(
@@ -91,27 +173,15 @@ boost::asio::awaitable<result<history_recording>> record_history(
         };
     }
     const conversation_key conversation{key, false};
-    session::thread_record thread;
-    std::optional<active_log> live;
-    // The active run is looked up before and after the thread is read: if it is the same, the
-    // thread holds all messages from before that run.
-    for (;;) {
-        if (input.forwarded.follow) {
-            auto found = co_await find_active_log(*core, conversation);
-            if (!found) {
-                co_return found.error();
-            }
-            live = std::move(*found);
-        }
-        auto loaded = co_await core->services.store.load(key);
-        if (!loaded) {
-            co_return loaded.error();
-        }
-        if (!live || co_await is_still_active(*core, conversation, *live)) {
-            thread = loaded->has_value() ? std::move(**loaded) : session::thread_record();
-            break;
-        }
+    auto seen = co_await (
+        input.forwarded.follow ? load_with_active_run(*core, conversation)
+                               : load_thread(*core, conversation)
+    );
+    if (!seen) {
+        co_return seen.error();
     }
+    const session::thread_record& thread = seen->thread;
+    const std::optional<active_log>& live = seen->live;
     auto form = core->translation_of(conversation, to_string(input.projection));
     const agent_entry* const agent = core->find_agent(thread.agent_id);
     form.legacy_interrupts = agent != nullptr && agent->legacy_interrupts;

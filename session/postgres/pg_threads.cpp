@@ -292,7 +292,11 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
         });
     }
     if (!in_journals.empty()) {
-        co_await settle(std::move(in_journals), parts_.gateway.id());
+        const std::int64_t gateway = number_holding(*held);
+        if (gateway == 0) {
+            co_return lease_is_lost();
+        }
+        co_await settle(std::move(in_journals), gateway);
         results = co_await list_orphans(parts_.shared, held);
     }
     const pg_rows& rows = results.at(0);
@@ -312,6 +316,11 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
 }
 
 asio::awaitable<void> pg_threads::settle_all(std::vector<lease_ptr> claims) {
+    std::erase_if(claims, [](const lease_ptr& each) { return !each->is_held(); });
+    const std::int64_t gateway = claims.empty() ? 0 : number_holding(*claims.front());
+    if (gateway == 0) {
+        co_return;
+    }
     const auto found = co_await read_at_once(parts_.shared, [&claims] {
         std::vector<std::string_view> principals;
         std::vector<std::string_view> threads;
@@ -327,15 +336,22 @@ asio::awaitable<void> pg_threads::settle_all(std::vector<lease_ptr> claims) {
     for (std::size_t i = 0; i < found.at(0).size(); ++i) {
         runs.push_back(found[0].integer(i, 0));
     }
-    co_await settle(std::move(runs), parts_.gateway.id());
+    co_await settle(std::move(runs), gateway);
 }
 
 asio::awaitable<void> pg_threads::settle_released(std::vector<std::int64_t> runs) {
-    std::vector<std::int64_t> left = co_await parts_.logs.wait_for_writers(std::move(runs));
     const std::int64_t gateway = parts_.gateway.id();
-    if (gateway != 0) { // Otherwise the leases are lost, and others settle the runs.
+    std::vector<std::int64_t> left = co_await parts_.logs.wait_for_writers(std::move(runs));
+    // Under another number the leases are lost, and others settle the runs.
+    if (gateway != 0 && gateway == parts_.gateway.id()) {
         co_await settle(std::move(left), gateway);
     }
+}
+
+// After a wait, the process may have another number, under which it must not write for a lease of
+// the former one, or none. No gateway is fenced under number 0.
+std::int64_t pg_threads::number_holding(const lease& held) const noexcept {
+    return held.is_held() ? parts_.gateway.id() : 0;
 }
 
 asio::awaitable<void> pg_threads::settle(std::vector<std::int64_t> runs, std::int64_t gateway) {

@@ -92,6 +92,9 @@ private:
     commit_with(std::shared_ptr<const committing> what, commit_log& log);
     boost::asio::awaitable<result<void>>
     commit_in(pg_transaction& in, const committing& what, commit_log& log);
+    /// The number of this gateway for which the lease is held; 0 if it is no longer held. Ask after
+    /// the last wait before the number is used.
+    [[nodiscard]] std::int64_t number_holding(const lease& held) const noexcept;
     /// Does settle_runs(), and updates this process's own records of the runs.
     boost::asio::awaitable<void> settle(std::vector<std::int64_t> runs, std::int64_t gateway);
     struct ending; ///< The tries of a commit that ends its run and deletes the lease.

@@ -130,10 +130,17 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     try {
         if (run != 0 && (!entries.is_known || entries.has_failed)) {
             log.earlier = {}; // The tables say which entries count.
-            co_await settle({run}, held ? parts_.gateway.id() : 0);
-            entries.chain = {};
+            const std::int64_t gateway = held ? number_holding(*held) : 0;
+            if (held && gateway == 0) {
+                outcome = lease_is_lost();
+            } else {
+                co_await settle({run}, gateway);
+                entries.chain = {};
+            }
         }
-        outcome = co_await commit_with(what, log);
+        if (!outcome) {
+            outcome = co_await commit_with(what, log);
+        }
     } catch (const std::exception&) {
         failed = std::current_exception();
     }

@@ -236,6 +236,25 @@ TEST_F(Approvals, LogAContinuedRunUnderItsOwnId) {
     EXPECT_THAT(lines, Each(Not(HasSubstr("\\x1f"))));
 }
 
+TEST_F(Approvals, WarnOfAContinuedRunUnderItsOwnId) {
+    start();
+    ask_person();
+    json::object continued = json::parse(body("r1", resume())).as_object();
+    continued["unheardOf"] = 1;
+    continued["tools"] = json::parse(R"([{"name":"order","description":"","parameters":{}}])");
+    json::array& messages = continued["messages"].as_array();
+    const std::string_view lost = R"({"id":"t0","role":"tool","toolCallId":"none","content":""})";
+    messages.insert(messages.begin(), json::parse(lost));
+    EXPECT_THAT(ask(post("/agui", json::serialize(continued))).body, HasSubstr("Ordered"));
+
+    const std::vector<std::string> lines = log.lines();
+    for (const std::string what :
+         {"unknown member", "a server tool has its name", "a tool result without its call"}) {
+        EXPECT_THAT(lines, Contains(AllOf(HasSubstr(what), HasSubstr("run=r1"))));
+    }
+    EXPECT_THAT(lines, Each(Not(HasSubstr("\\x1f"))));
+}
+
 TEST_F(Approvals, ContinueARunUnderItsIdOnlySoOften) {
     start();
     ask_person();

@@ -16,15 +16,18 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
 #include <csignal>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace agui::test {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -180,6 +183,34 @@ TEST_F(RunIdentity, AFollowerIsToldThatItsRunCannotStart) {
     const std::string rest = follower.read_until("\r\n0\r\n\r\n");
     EXPECT_THAT(rest, HasSubstr("store_unavailable"));
     EXPECT_THAT(rest, HasSubstr("\r\n0\r\n\r\n"));
+}
+
+// Between the moment at which a run is stored and the one at which it is known to be active.
+TEST_F(RunIdentity, AFollowerOfARunThatIsJustBeginningSeesAllOfIt) {
+    settings.server.threads = 2;
+    answer = say("Good day");
+    start();
+    raw_client other(port()); // Connections are distributed to the two threads in turn.
+    raw_client follower(port());
+    for (raw_client* one : {&other, &follower}) {
+        one->send(get("/healthz"));
+        ASSERT_EQ(one->read_reply().status, 200);
+    }
+    bool has_begun = false;
+    const failpoint_hook hook([&](std::string_view place) {
+        if (place == "begin.stored" && !std::exchange(has_begun, true)) {
+            follower.send(post(
+                "/agui/history",
+                R"({"threadId":"t","runId":"h","messages":[],"forwardedProps":{"follow":true}})"
+            ));
+            std::this_thread::sleep_for(100ms); // Time enough for an answer that does not wait.
+        }
+    });
+
+    EXPECT_THAT(ask(post("/agui", run_body("t", "r"))).body, HasSubstr("RUN_FINISHED"));
+
+    EXPECT_TRUE(has_begun);
+    EXPECT_THAT(follower.read_until("\r\n0\r\n\r\n"), HasSubstr("Good day"));
 }
 
 TEST_F(RunIdentity, AStopReachesTheRunThatBeganBeforeTheLastOneWasForgotten) {
