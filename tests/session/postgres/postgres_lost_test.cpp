@@ -199,25 +199,27 @@ TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
 }
 
 TEST_F(PostgresLost, ALeaseOfAFormerNumberSettlesNoRunUnderTheNextOne) {
-    const auto dead = open();
+    std::unique_ptr<store> dead = open();
     const lease_ptr its = get(dead->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*dead, thread_1, "run_1", its);
     const auto observer = std::make_shared<recording_observer>();
     dead->append_log(slice_of(number, 1, {"1"}), observer, its);
     ASSERT_TRUE(observer->wait_durable(1));
-    new_gateway();
-    const auto store = make_postgres_store(settings_through_proxy());
-    const std::string former = new_gateway();
-    sql("UPDATE agui.gateways SET fenced = true WHERE id <> " + former);
+    sql("UPDATE agui.gateways SET fenced = true");
+    dead.reset();
+    postgres_settings given = settings_through_proxy();
+    given.lease = 3000ms;
+    const auto store = make_postgres_store(given);
     const lease_ptr held = acquire_soon(*store, thread_1, "run_2");
     ASSERT_TRUE(held->found_orphans());
 
     proxy_->set(cutting_proxy::cut::held, 1, "l.first_sequence DESC", "ORDER BY r.number");
     std::thread meanwhile([&] {
         EXPECT_TRUE(happens([&] { return proxy_->cuts() == 1; }));
-        sql("UPDATE agui.gateways SET fenced = true WHERE id = " + former);
-        EXPECT_TRUE(happens([&] { // Each process has its next number.
-            return sql("SELECT count(*) FROM agui.gateways WHERE NOT fenced") == "2";
+        sql("UPDATE agui.gateways SET fenced = true");
+        EXPECT_TRUE(happens([&] {
+            const bool has_next = sql("SELECT count(*) FROM agui.gateways WHERE NOT fenced") == "1";
+            return has_next && held->is_lost();
         }));
         proxy_->let_go();
     });
