@@ -213,8 +213,18 @@ constexpr const char* version_11[] = {
     "ADD COLUMN claimed_until bigint NOT NULL DEFAULT 0",
 };
 
+// Threads that are opened to other principals (thread_access). The rows go with their thread, also
+// if a gateway of an older program removes it.
+constexpr const char* version_12[] = {
+    "CREATE TABLE agui.shared_ids (thread bigint PRIMARY KEY REFERENCES agui.threads "
+    "ON DELETE CASCADE, shared_id bytea NOT NULL UNIQUE)",
+    "CREATE TABLE agui.thread_access (thread bigint REFERENCES agui.threads ON DELETE CASCADE, "
+    "principal bytea, access_right text NOT NULL, PRIMARY KEY (thread, principal))",
+    "CREATE INDEX thread_access_by_principal ON agui.thread_access (principal)",
+};
+
 constexpr pg_migration all_migrations[] = {
-    {first_schema, false}, {version_10, false}, {version_11, false}
+    {first_schema, false}, {version_10, false}, {version_11, false}, {version_12, false}
 };
 
 std::int64_t newest_of(std::span<const pg_migration> migrations) {

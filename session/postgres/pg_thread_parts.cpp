@@ -52,15 +52,24 @@ constexpr const char* events_of =
     "WHERE thread = " AGUI_PG_THREAD " AND sequence > $3 ORDER BY sequence LIMIT $4";
 // A lease of a fenced or expired gateway does not count as held. The own gateway's leases are read
 // from memory.
-constexpr const char* page_of_threads =
-    "SELECT t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, "
-    "t.last_run_at, t.thread_id, t.id, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END "
-    "FROM agui.threads t "
-    "LEFT JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "
-    "LEFT JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced "
+#define AGUI_PG_PAGE_COLUMNS                                                                       \
+    "SELECT t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, "             \
+    "t.last_run_at, t.thread_id, t.id, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END"
+#define AGUI_PG_PAGE_HOLDERS                                                                       \
+    " LEFT JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "         \
+    "LEFT JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced "                              \
     "AND g.expires >= clock_timestamp() AND g.id <> $7 "
-    "WHERE t.principal = $1 AND t.archived = $2 AND ($3 IS NULL OR t.agent_id = $3) "
-    "AND (t.updated_at, t.id) < ($4, $5) ORDER BY t.updated_at DESC, t.id DESC LIMIT $6";
+#define AGUI_PG_PAGE_LIMITS                                                                        \
+    " AND t.archived = $2 AND ($3 IS NULL OR t.agent_id = $3) "                                    \
+    "AND (t.updated_at, t.id) < ($4, $5) ORDER BY t.updated_at DESC, t.id DESC LIMIT $6"
+constexpr const char* page_of_threads = AGUI_PG_PAGE_COLUMNS
+    " FROM agui.threads t" AGUI_PG_PAGE_HOLDERS "WHERE t.principal = $1" AGUI_PG_PAGE_LIMITS;
+constexpr const char* page_of_opened_threads =
+    AGUI_PG_PAGE_COLUMNS ", t.principal, s.shared_id, a.access_right FROM agui.thread_access a "
+                         "JOIN agui.threads t ON t.id = a.thread "
+                         "JOIN agui.shared_ids s ON s.thread = a.thread" AGUI_PG_PAGE_HOLDERS
+                         "WHERE a.principal = $1" AGUI_PG_PAGE_LIMITS;
+constexpr int opened_column = 10; // The first column that only page_of_opened_threads has.
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
@@ -181,8 +190,8 @@ result<pg_batch> select_page(const thread_query& query, std::int64_t gateway) {
     }
     pg_batch batch;
     batch.emplace_back(
-        page_of_threads, query.principal, query.archived, query.agent_id, after->updated_at,
-        after->number, threads_wanted(query), gateway
+        query.opened ? page_of_opened_threads : page_of_threads, query.principal, query.archived,
+        query.agent_id, after->updated_at, after->number, threads_wanted(query), gateway
     );
     return batch;
 }
@@ -191,6 +200,9 @@ thread_page read_page(const thread_query& query, const std::vector<pg_rows>& res
     const auto listed = [&query](const pg_row& row) {
         listed_thread found = listed_at(row, query.principal);
         found.summary.active_run_id = row.text(9);
+        if (query.opened) {
+            read_opened_columns(row, opened_column, found.summary);
+        }
         return found;
     };
     return page_of(read_each(results.at(0), listed), query);

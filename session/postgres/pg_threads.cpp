@@ -1,5 +1,6 @@
 #include "session/postgres/pg_threads.hpp"
 
+#include "session/postgres/pg_access.hpp"
 #include "session/postgres/pg_attachments.hpp"
 
 #include "session/conversation/change_check.hpp"
@@ -113,6 +114,22 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
     writes.emplace_back(drop_thread, at->thread);
     writes.push_back(drop_attachments_of(key));
     co_await in.commit(std::move(writes));
+    co_return true;
+}
+
+// The lock is a statement of its own, so that the writes see the changes that it waited for.
+asio::awaitable<result<bool>> set_access_in(
+    pg_transaction& in, const thread_key& key, const std::vector<access_entry>& entries,
+    const std::string& new_id
+) {
+    pg_batch look;
+    look.push_back(lock_thread(key));
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    const std::optional<thread_position> at = position_of(found.at(0));
+    if (!at) {
+        co_return false;
+    }
+    co_await in.commit(write_access(at->thread, entries, new_id));
     co_return true;
 }
 
@@ -268,6 +285,14 @@ asio::awaitable<result<bool>> pg_threads::remove(thread_key key) {
         parts_.logs.close(run);
     }
     co_return outcome;
+}
+
+asio::awaitable<result<bool>>
+pg_threads::set_access(thread_key key, std::vector<access_entry> entries, std::string new_id) {
+    co_return co_await transact<result<bool>>(
+        parts_.shared.pool, parts_.shared.patience, {},
+        [&](pg_transaction& in) { return set_access_in(in, key, entries, new_id); }
+    );
 }
 
 asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_ptr held) {

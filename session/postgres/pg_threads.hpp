@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace agui::session {
@@ -63,6 +64,9 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     take_over_queued(std::int64_t number, std::int64_t from);
     [[nodiscard]] boost::asio::awaitable<void> leave_queued(std::int64_t number);
+
+    [[nodiscard]] boost::asio::awaitable<result<bool>>
+    set_access(thread_key key, std::vector<access_entry> entries, std::string new_id);
 
     /// Leaves rows to pg_upkeep::erase_removed().
     [[nodiscard]] boost::asio::awaitable<result<bool>> remove(thread_key key);

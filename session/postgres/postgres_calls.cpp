@@ -1,4 +1,5 @@
 // The calls of the store: their statements, and the reading of the rows.
+#include "session/postgres/pg_access.hpp"
 #include "session/postgres/pg_attachments.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_journal.hpp"
@@ -261,6 +262,34 @@ postgres_store::find_attachment(thread_key key, std::string sha256) {
         co_return found.error();
     }
     co_return read_attachment(*found, sha256);
+}
+
+asio::awaitable<result<bool>>
+postgres_store::set_access(thread_key key, std::vector<access_entry> entries, std::string new_id) {
+    return on_store<bool>([this, key = std::move(key), entries = std::move(entries),
+                           new_id = std::move(new_id)] {
+        return threads_.set_access(key, entries, new_id);
+    });
+}
+
+asio::awaitable<result<std::optional<thread_access>>> postgres_store::access_of(thread_key key) {
+    const auto found = co_await read([key = std::move(key)] { return select_access(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_access(*found);
+}
+
+asio::awaitable<result<std::optional<shared_thread>>>
+postgres_store::find_shared(std::string shared_id, std::string principal) {
+    const auto found =
+        co_await read([shared_id = std::move(shared_id), principal = std::move(principal)] {
+            return select_shared(shared_id, principal);
+        });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_shared(*found);
 }
 
 void postgres_store::append_log(

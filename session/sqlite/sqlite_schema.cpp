@@ -195,7 +195,17 @@ void add_claims(database& db) {
     db.execute("ALTER TABLE calls ADD COLUMN claimed_until INTEGER NOT NULL DEFAULT 0");
 }
 
-constexpr sqlite_migration all_migrations[] = {create_schema, add_claims};
+// Threads that are opened to other principals (thread_access).
+void add_access(database& db) {
+    db.execute(
+        "CREATE TABLE shared_ids (thread INTEGER PRIMARY KEY, shared_id TEXT NOT NULL UNIQUE)"
+    );
+    db.execute("CREATE TABLE thread_access (thread INTEGER NOT NULL, principal TEXT NOT NULL, "
+               "access_right TEXT NOT NULL, PRIMARY KEY (thread, principal)) WITHOUT ROWID");
+    db.execute("CREATE INDEX thread_access_by_principal ON thread_access (principal)");
+}
+
+constexpr sqlite_migration all_migrations[] = {create_schema, add_claims, add_access};
 
 std::int64_t newest_of(std::span<const sqlite_migration> migrations) {
     return sqlite_first_version - 1 + static_cast<std::int64_t>(migrations.size());

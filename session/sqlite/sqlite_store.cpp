@@ -289,6 +289,35 @@ sqlite_store::find_attachment(thread_key key, std::string sha256) {
     });
 }
 
+asio::awaitable<result<bool>>
+sqlite_store::set_access(thread_key key, std::vector<access_entry> entries, std::string new_id) {
+    return write<bool>(
+        [this, key = std::move(key), entries = std::move(entries),
+         new_id = std::move(new_id)]() -> result<bool> {
+            const auto at = tables_.threads.find(key);
+            if (at) {
+                tables_.access.set(at->thread, entries, new_id);
+            }
+            return at.has_value();
+        }
+    );
+}
+
+asio::awaitable<result<std::optional<thread_access>>> sqlite_store::access_of(thread_key key) {
+    return read<std::optional<thread_access>>([this, key = std::move(key)] {
+        const auto at = tables_.threads.find(key);
+        return at ? std::optional(tables_.access.of(at->thread)) : std::nullopt;
+    });
+}
+
+asio::awaitable<result<std::optional<shared_thread>>>
+sqlite_store::find_shared(std::string shared_id, std::string principal) {
+    return read<std::optional<shared_thread>>([this, shared_id = std::move(shared_id),
+                                               principal = std::move(principal)] {
+        return tables_.access.find(shared_id, principal);
+    });
+}
+
 asio::awaitable<result<std::vector<log_entry>>>
 sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     return read<std::vector<log_entry>>([this, run_number, after, limit] {

@@ -73,6 +73,11 @@ public:
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override;
     boost::asio::awaitable<result<std::optional<attachment>>>
     find_attachment(thread_key key, std::string sha256) override;
+    boost::asio::awaitable<result<bool>>
+    set_access(thread_key key, std::vector<access_entry> entries, std::string new_id) override;
+    boost::asio::awaitable<result<std::optional<thread_access>>> access_of(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<shared_thread>>>
+    find_shared(std::string shared_id, std::string principal) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<std::optional<run_record>>>

@@ -51,6 +51,7 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       log(*db, runs, live, files, logger),
       attempts(*db),
       attachments(*db),
+      access(*db),
       queue(*db),
       removal(*db, log, attempts, queue),
       cache(cached_bytes_max),

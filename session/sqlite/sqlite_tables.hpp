@@ -2,6 +2,7 @@
 
 #include "session/sqlite/journal.hpp"
 #include "session/sqlite/live_logs.hpp"
+#include "session/sqlite/sqlite_access.hpp"
 #include "session/sqlite/sqlite_attachments.hpp"
 #include "session/sqlite/sqlite_attempts.hpp"
 #include "session/sqlite/sqlite_db.hpp"
@@ -40,6 +41,7 @@ struct sqlite_tables {
     sqlite_log log;
     sqlite_attempts attempts;
     sqlite_attachments attachments;
+    sqlite_access access;
     sqlite_queue queue;
     sqlite_removal removal;
     thread_cache cache;

@@ -54,6 +54,14 @@ sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads
               "thread_id, id FROM threads WHERE principal = ?1 AND archived = ?2 "
               "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
               "ORDER BY updated_at DESC, id DESC LIMIT ?6"
+      ),
+      list_opened_(
+          db, "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, "
+              "thread_id, id, t.principal, s.shared_id, a.access_right FROM thread_access a "
+              "JOIN threads t ON t.id = a.thread JOIN shared_ids s ON s.thread = a.thread "
+              "WHERE a.principal = ?1 AND archived = ?2 "
+              "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
+              "ORDER BY updated_at DESC, id DESC LIMIT ?6"
       ) {}
 
 sqlite_thread_reader::reading
@@ -204,12 +212,17 @@ result<thread_page> sqlite_thread_reader::list(const thread_query& query) {
         return after.error();
     }
     std::vector<listed_thread> found;
-    statement::rows row = list_.query(
-        query.principal, query.archived, query.agent_id, after->updated_at, after->number,
-        std::uint64_t{threads_wanted(query)}
-    );
+    statement::rows row =
+        (query.opened ? list_opened_ : list_)
+            .query(
+                query.principal, query.archived, query.agent_id, after->updated_at, after->number,
+                std::uint64_t{threads_wanted(query)}
+            );
     while (row.next()) {
         found.push_back(listed_at(row, query.principal));
+        if (query.opened) {
+            read_opened_columns(row, 9, found.back().summary);
+        }
     }
     return page_of(std::move(found), query);
 }

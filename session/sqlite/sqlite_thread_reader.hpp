@@ -73,6 +73,7 @@ private:
     statement load_claim_;
     statement load_events_;
     statement list_;
+    statement list_opened_;
 };
 
 } // namespace agui::session

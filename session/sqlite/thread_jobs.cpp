@@ -79,6 +79,7 @@ bool thread_jobs::remove(const thread_key& key) {
     if (!at) {
         return false;
     }
+    tables_.access.erase_of(at->thread);
     tables_.removal.mark(at->thread);
     tables_.cache.forget(at->thread);
     tables_.messages.forget(key);

@@ -157,6 +157,49 @@ public:
         co_return attachments_.find(key, sha256);
     }
 
+    asio::awaitable<result<bool>>
+    set_access(thread_key key, std::vector<access_entry> entries, std::string new_id) override {
+        const std::lock_guard lock(mutex_);
+        const auto found = threads_.find(key);
+        if (found == threads_.end()) {
+            co_return false;
+        }
+        memory_thread& thread = *found->second;
+        const std::lock_guard thread_lock(thread.mutex);
+        thread_access& access = thread.access;
+        access.entries = std::move(entries);
+        if (access.shared_id.empty()) {
+            access.shared_id = std::move(new_id);
+            shared_.emplace(access.shared_id, found->second);
+        }
+        co_return true;
+    }
+
+    asio::awaitable<result<std::optional<thread_access>>> access_of(thread_key key) override {
+        const std::shared_ptr<memory_thread> found = find(key);
+        if (!found) {
+            co_return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        co_return found->access;
+    }
+
+    asio::awaitable<result<std::optional<shared_thread>>>
+    find_shared(std::string shared_id, std::string principal) override {
+        const std::lock_guard lock(mutex_);
+        const auto found = shared_.find(shared_id);
+        if (found == shared_.end()) {
+            co_return std::nullopt;
+        }
+        memory_thread& known = *found->second;
+        const std::lock_guard thread_lock(known.mutex);
+        const auto right = known.right_of(principal);
+        if (!right) {
+            co_return std::nullopt;
+        }
+        co_return shared_thread{known.thread.key, *right};
+    }
+
     void append_log(
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     ) override {
@@ -246,6 +289,8 @@ public:
             }
             removed = std::move(found->second);
             threads_.erase(found);
+            const std::lock_guard thread_lock(removed->mutex);
+            shared_.erase(removed->access.shared_id);
         }
         const std::lock_guard lock(removed->mutex);
         removed->removed = true;
@@ -411,9 +456,14 @@ private:
     }
 
     result<thread_page> list_now(const thread_query& query);
+    /// The threads that the query may list: more of them than the principal may see.
+    std::vector<std::shared_ptr<memory_thread>> candidates_for(const thread_query& query) const;
 
     mutable mutex mutex_;
     std::map<thread_key, std::shared_ptr<memory_thread>> threads_ AGUI_GUARDED_BY(mutex_);
+    /// The threads that were opened to others, by their shared ids.
+    std::map<std::string, std::shared_ptr<memory_thread>, std::less<>>
+        shared_ AGUI_GUARDED_BY(mutex_);
     std::int64_t thread_count_ AGUI_GUARDED_BY(mutex_) = 0;
     std::atomic<std::int64_t> run_count_{0};
     std::atomic<std::int64_t> queued_count_{0};
@@ -422,29 +472,44 @@ private:
     lease_table leases_;
 };
 
+std::vector<std::shared_ptr<memory_thread>> memory_store::candidates_for(const thread_query& query
+) const {
+    std::vector<std::shared_ptr<memory_thread>> candidates;
+    const std::lock_guard lock(mutex_);
+    if (query.opened) {
+        for (const auto& [id, thread] : shared_) {
+            candidates.push_back(thread);
+        }
+        return candidates;
+    }
+    for (auto it = threads_.lower_bound({query.principal, {}});
+         it != threads_.end() && it->first.principal == query.principal; ++it) {
+        candidates.push_back(it->second);
+    }
+    return candidates;
+}
+
 result<thread_page> memory_store::list_now(const thread_query& query) {
     const result<list_cursor> after = list_cursor_from_string(query.cursor);
     if (!after) {
         return after.error();
     }
-    std::vector<std::shared_ptr<memory_thread>> candidates;
-    {
-        const std::lock_guard lock(mutex_);
-        for (auto it = threads_.lower_bound({query.principal, {}});
-             it != threads_.end() && it->first.principal == query.principal; ++it) {
-            candidates.push_back(it->second);
-        }
-    }
     std::vector<listed_thread> found;
-    for (const std::shared_ptr<memory_thread>& candidate : candidates) {
+    for (const std::shared_ptr<memory_thread>& candidate : candidates_for(query)) {
         memory_thread& known = *candidate;
         const std::lock_guard lock(known.mutex);
         const list_cursor place{known.thread.updated_at, known.number};
         const bool wanted = !known.removed && known.thread.archived == query.archived &&
                             (!query.agent_id || known.thread.agent_id == *query.agent_id) &&
                             place < *after;
-        if (wanted) {
-            found.emplace_back(place, summary_of(known.thread));
+        const auto right = known.right_of(query.principal);
+        if (!wanted || (query.opened && !right)) {
+            continue;
+        }
+        thread_summary& listed = found.emplace_back(place, summary_of(known.thread)).summary;
+        if (query.opened) {
+            listed.shared_id = known.access.shared_id;
+            listed.right = *right;
         }
     }
     std::ranges::sort(found, std::ranges::greater(), &listed_thread::place);

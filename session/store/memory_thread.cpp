@@ -50,6 +50,11 @@ bool memory_thread::are_queued(const std::vector<std::int64_t>& numbers) const {
     });
 }
 
+std::optional<access_right> memory_thread::right_of(std::string_view principal) const {
+    const auto entry = std::ranges::find(access.entries, principal, &access_entry::principal);
+    return entry == access.entries.end() ? std::nullopt : std::optional(entry->right);
+}
+
 void memory_thread::store(const changes& change, std::atomic<std::int64_t>& run_count) {
     auto run = runs.end();
     if (change.run) {

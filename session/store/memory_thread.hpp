@@ -4,10 +4,12 @@
 #include "session/conversation/pending_call.hpp"
 #include "session/conversation/queued_request.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/conversation/thread_access.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,7 @@ struct memory_thread {
     std::vector<session_event> events AGUI_GUARDED_BY(mutex);
     std::vector<queued_request> queue AGUI_GUARDED_BY(mutex);
     std::map<std::string, call_claim> claims AGUI_GUARDED_BY(mutex); ///< By the call's id.
+    thread_access access AGUI_GUARDED_BY(mutex);
 
     /// True if a run of the thread has the id or the idempotency key of one of `given`.
     [[nodiscard]] bool has_any(const std::vector<run_record>& given) const AGUI_REQUIRES(mutex);
@@ -32,6 +35,9 @@ struct memory_thread {
     [[nodiscard]] bool has_any_request(std::string_view run_id, std::string_view key) const
         AGUI_REQUIRES(mutex);
     [[nodiscard]] bool are_queued(const std::vector<std::int64_t>& numbers) const
+        AGUI_REQUIRES(mutex);
+    /// The right of a principal to whom the thread is opened.
+    [[nodiscard]] std::optional<access_right> right_of(std::string_view principal) const
         AGUI_REQUIRES(mutex);
 
     /// Stores all of `change`. Its answered runs get the next numbers of `run_count`. Throws

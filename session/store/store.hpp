@@ -10,6 +10,7 @@
 #include "session/conversation/pending_call.hpp"
 #include "session/conversation/queued_request.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/conversation/thread_access.hpp"
 #include "session/store/lease.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -142,6 +143,9 @@ struct thread_summary {
     // Set by summary() only:
     std::uint64_t bytes = 0;  ///< As in thread_record.
     document_sizes documents; ///< The documents' part of `bytes`.
+    // Set by list() with thread_query::opened only:
+    std::string shared_id; ///< thread_access::shared_id
+    access_right right = access_right::read;
 };
 
 struct branch_summary {
@@ -153,6 +157,8 @@ struct branch_summary {
 
 struct thread_query {
     std::string principal;
+    /// True for the threads of others that are opened to the principal, instead of its own.
+    bool opened = false;
     std::optional<std::string> agent_id;
     bool archived = false;
     std::size_t limit = 50;
@@ -318,6 +324,21 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<attachment>>>
     find_attachment(thread_key key, std::string sha256) = 0;
 
+    // Access of other principals to a thread. It is removed with the thread.
+
+    /// Opens the thread to exactly these principals; no entries close it. The entries are as in
+    /// thread_access. `new_id` (make_shared_id()) becomes the thread's shared id if it has none.
+    /// Durable when this returns. Returns false if there is no such thread.
+    [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
+    set_access(thread_key key, std::vector<access_entry> entries, std::string new_id) = 0;
+    /// nullopt if there is no such thread.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_access>>>
+    access_of(thread_key key) = 0;
+    /// The thread with that shared id. nullopt if there is none, or if it is not opened to the
+    /// principal: both take the same time.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<shared_thread>>>
+    find_shared(std::string shared_id, std::string principal) = 0;
+
     // Run records; nullopt if there is no such run or thread.
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
@@ -340,9 +361,9 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Removes the thread with its queue, runs, logs, failed attempts, attachments and session
-    /// events; also attachments kept for a thread that does not exist. Returns false if there was
-    /// no such thread.
+    /// Removes the thread with its queue, runs, logs, failed attempts, attachments, access and
+    /// session events; also attachments kept for a thread that does not exist. Returns false if
+    /// there was no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, its process has

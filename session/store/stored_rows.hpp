@@ -85,6 +85,33 @@ template <class Row>
     return found;
 }
 
+/// An unreadable right gives the least.
+template <class Row>
+[[nodiscard]] access_right access_right_at(const Row& row, int column) {
+    return access_right_from_string(row.text(column)).value_or(access_right::read);
+}
+
+/// principal, access_right
+template <class Row>
+[[nodiscard]] access_entry access_entry_at(const Row& row) {
+    return {std::string(row.text(0)), access_right_at(row, 1)};
+}
+
+/// principal, thread_id, access_right
+template <class Row>
+[[nodiscard]] shared_thread shared_thread_at(const Row& row) {
+    return {{std::string(row.text(0)), std::string(row.text(1))}, access_right_at(row, 2)};
+}
+
+/// The owner, the thread's shared id and access_right, from `column` on, of a thread that is listed
+/// as opened.
+template <class Row>
+void read_opened_columns(const Row& row, int column, thread_summary& to) {
+    to.key.principal = row.text(column);
+    to.shared_id = row.text(column + 1);
+    to.right = access_right_at(row, column + 2);
+}
+
 /// The columns of read_summary_columns(), head, last_request_had_history
 template <class Row>
 void read_thread_columns(const Row& row, thread_record& to) {

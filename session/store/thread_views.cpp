@@ -21,6 +21,8 @@ thread_summary summary_of(const thread_record& thread) {
         .active_run_id = {},
         .bytes = thread.bytes,
         .documents = thread.documents,
+        .shared_id = {},
+        .right = access_right::read,
     };
 }
 

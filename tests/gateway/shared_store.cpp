@@ -387,6 +387,19 @@ public:
     find_attachment(thread_key key, std::string sha256) override {
         return store_->find_attachment(std::move(key), std::move(sha256));
     }
+    asio::awaitable<result<bool>> set_access(
+        thread_key key, std::vector<session::access_entry> entries, std::string new_id
+    ) override {
+        return store_->set_access(std::move(key), std::move(entries), std::move(new_id));
+    }
+    asio::awaitable<result<std::optional<session::thread_access>>> access_of(thread_key key
+    ) override {
+        return store_->access_of(std::move(key));
+    }
+    asio::awaitable<result<std::optional<session::shared_thread>>>
+    find_shared(std::string shared_id, std::string principal) override {
+        return store_->find_shared(std::move(shared_id), std::move(principal));
+    }
     bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
     asio::awaitable<result<std::vector<session::log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {

@@ -126,6 +126,18 @@ public:
     find_attachment(session::thread_key, std::string) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<bool>>
+    set_access(session::thread_key, std::vector<session::access_entry>, std::string) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<session::thread_access>>>
+    access_of(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<session::shared_thread>>>
+    find_shared(std::string, std::string) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<std::optional<session::run_record>>>
     find_run(session::thread_key, std::string) override {
         throw std::logic_error("not used");

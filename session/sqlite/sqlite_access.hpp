@@ -1,0 +1,39 @@
+#pragma once
+
+#include "session/conversation/thread_access.hpp"
+#include "session/sqlite/sqlite_db.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// Access to the tables of shared ids and of the principals to whom threads are opened. Runs on the
+/// store's thread; functions that write run in a transaction. Throws sqlite_error.
+class sqlite_access {
+public:
+    explicit sqlite_access(database& db);
+
+    /// store::set_access() of an existing thread.
+    void
+    set(std::int64_t thread, const std::vector<access_entry>& entries, std::string_view new_id);
+    [[nodiscard]] thread_access of(std::int64_t thread);
+    /// store::find_shared().
+    [[nodiscard]] std::optional<shared_thread>
+    find(std::string_view shared_id, std::string_view principal);
+    void erase_of(std::int64_t thread);
+
+private:
+    statement name_;
+    statement name_of_;
+    statement erase_name_;
+    statement add_;
+    statement entries_of_;
+    statement erase_entries_;
+    statement find_;
+};
+
+} // namespace agui::session
