@@ -7,6 +7,7 @@
 #include "gateway/copilotkit/copilotkit_routes.hpp"
 #include "gateway/http/static_files.hpp"
 #include "gateway/peers/peer_routes.hpp"
+#include "gateway/routes/access_route.hpp"
 #include "gateway/routes/agui_route.hpp"
 #include "gateway/routes/cancel_route.hpp"
 #include "gateway/routes/capabilities_route.hpp"
@@ -169,6 +170,9 @@ std::vector<route> server::impl::make_routes() {
     ));
     table.push_back(make_state_route(runs, parser));
     for (route& one : make_claim_routes(*store, system_clock())) {
+        table.push_back(std::move(one));
+    }
+    for (route& one : make_access_routes(*store, log)) {
         table.push_back(std::move(one));
     }
     if (std::ranges::any_of(settings.agents, sends_tanstack)) {

@@ -2,6 +2,7 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/log/ai_stream.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/base/parse_json.hpp"
 #include "translator/input/run_input.hpp"
@@ -69,7 +70,9 @@ asio::awaitable<handler_reply> start_chat(shared_ai parts, http_request& request
         co_return std::move(*reply);
     }
     ai_stream_request stream;
-    stream.log = std::move(std::get<begun_anywhere>(begun).log);
+    auto& run = std::get<begun_anywhere>(begun);
+    stream.log = std::move(run.log);
+    stream.naming = std::move(run.naming);
     stream.start = std::move(asked->start);
     stream.budget = parts->heavy.budget();
     co_return stream_reply{std::make_unique<ai_stream>(std::move(stream))};
@@ -84,7 +87,11 @@ http_reply nothing_active() {
 
 asio::awaitable<handler_reply> resume_chat(shared_ai parts, http_request& request) {
     const std::string thread_id = request.path_parameters.back();
-    const auto known = co_await parts->store.summary({request.principal, thread_id});
+    const auto thread = co_await find_named_thread(parts->store, request, thread_id);
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const auto known = co_await parts->store.summary(thread->key);
     if (!known) {
         co_return to_reply(known.error());
     }
@@ -96,7 +103,8 @@ asio::awaitable<handler_reply> resume_chat(shared_ai parts, http_request& reques
     input.run_id = parts->ids.next("run");
     input.projection = translator::projection::v1_1;
     input.forwarded.follow = true;
-    auto recorded = co_await parts->run.runs.history(request.principal, input);
+    auto recorded =
+        co_await parts->run.runs.history(thread->key, input, key_for_links(*thread, request));
     if (!recorded) {
         co_return to_reply(recorded.error());
     }
@@ -107,6 +115,7 @@ asio::awaitable<handler_reply> resume_chat(shared_ai parts, http_request& reques
     stream.log = std::move(recorded->log);
     stream.live = std::move(recorded->live);
     stream.live_offset = recorded->live_offset;
+    stream.naming = naming_for(parts->run.runs, *thread, request);
     stream.start.is_replay = true;
     stream.budget = parts->heavy.budget();
     co_return stream_reply{std::make_unique<ai_stream>(std::move(stream))};

@@ -27,6 +27,17 @@ void append_escaped(std::string& out, std::string_view name) {
     }
 }
 
+std::string unescaped(std::string_view text) {
+    constexpr std::size_t escape_size = 3; // %25 or %2F
+    std::string out;
+    while (!text.empty()) {
+        const bool is_escape = text.front() == '%' && text.size() >= escape_size;
+        out.push_back(is_escape ? (text[1] == '2' && text[2] == 'F' ? '/' : '%') : text.front());
+        text.remove_prefix(is_escape ? escape_size : 1);
+    }
+    return out;
+}
+
 // U+0000 to U+001F, U+007F to U+009F, and the line and paragraph separators, of valid UTF-8: logs
 // and other programs would show a second line or hide a part.
 bool holds_control(std::string_view text) noexcept {
@@ -78,6 +89,14 @@ std::string principal_of(std::string_view tenant, std::string_view user) {
     }
     append_escaped(out, user);
     return out;
+}
+
+caller_name name_of(std::string_view principal) {
+    const std::size_t slash = principal.find('/');
+    if (slash == std::string_view::npos) {
+        return {{}, unescaped(principal)};
+    }
+    return {unescaped(principal.substr(0, slash)), unescaped(principal.substr(slash + 1))};
 }
 
 const std::shared_ptr<const caller>& everybody() {

@@ -34,6 +34,16 @@ inline constexpr std::size_t caller_name_max = 255;
 /// tenant it is empty: the owner of all threads that were stored before there were users.
 [[nodiscard]] std::string principal_of(std::string_view tenant, std::string_view user);
 
+/// A tenant, which may be empty, and a user.
+struct caller_name {
+    std::string tenant;
+    std::string user;
+
+    friend bool operator==(const caller_name&, const caller_name&) = default;
+};
+/// The names of which principal_of() has made the principal.
+[[nodiscard]] caller_name name_of(std::string_view principal);
+
 /// The caller of all requests where none is authenticated: the empty principal with all scopes.
 [[nodiscard]] const std::shared_ptr<const caller>& everybody();
 

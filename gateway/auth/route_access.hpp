@@ -2,6 +2,7 @@
 
 #include "gateway/auth/authenticator.hpp"
 #include "gateway/auth/scopes.hpp"
+#include "session/conversation/thread_access.hpp"
 
 #include <optional>
 
@@ -34,10 +35,30 @@ public:
         return route_access(kind::peers, std::nullopt);
     }
 
+    /// The same, but not for threads of others, whatever these have opened.
+    [[nodiscard]] constexpr route_access of_owner() const noexcept {
+        route_access same = *this;
+        same.is_of_owner_ = true;
+        return same;
+    }
+
     [[nodiscard]] constexpr bool is_open() const noexcept { return kind_ == kind::open; }
     [[nodiscard]] constexpr bool is_for_peers() const noexcept { return kind_ == kind::peers; }
     /// The scope that a caller needs, if any.
     [[nodiscard]] constexpr std::optional<scope> needed() const noexcept { return needed_; }
+
+    /// The right that a caller needs in a thread of another principal, which follows from the
+    /// scope: to read for scope::read, to write for scope::run. nullopt for all other routes: they
+    /// serve the owner of a thread alone.
+    [[nodiscard]] constexpr std::optional<session::access_right> right() const noexcept {
+        if (is_of_owner_ || !needed_) {
+            return std::nullopt;
+        }
+        if (*needed_ == scope::read) {
+            return session::access_right::read;
+        }
+        return *needed_ == scope::run ? std::optional(session::access_right::write) : std::nullopt;
+    }
 
     /// The refusal of a caller; nullopt if it may use the route. A null caller may use open routes
     /// alone.
@@ -50,6 +71,7 @@ private:
 
     kind kind_;
     std::optional<scope> needed_;
+    bool is_of_owner_ = false;
 };
 
 } // namespace agui::gateway

@@ -3,6 +3,7 @@
 #include "gateway/copilotkit/copilotkit_reply.hpp"
 #include "gateway/copilotkit/copilotkit_single.hpp"
 #include "gateway/http/http_error.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -84,9 +85,12 @@ asio::awaitable<handler_reply> stop_agent(shared_parts parts, http_request& requ
     if (!run_id->empty()) {
         only = std::move(*run_id);
     }
-    const auto stopped = co_await parts->runs.cancel(
-        {request.principal, request.path_parameters.at(1)}, std::move(only)
-    );
+    const auto thread =
+        co_await find_named_thread(parts->store, request, request.path_parameters.at(1));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const auto stopped = co_await parts->runs.cancel(thread->key, std::move(only));
     if (!stopped) {
         co_return to_reply(stopped.error());
     }

@@ -128,6 +128,7 @@ asio::awaitable<handler_reply> answer_inner(
         request.path = std::move(found->path);
         request.path_parameters = std::move(found->path_parameters);
         request.pattern = found->target->pattern;
+        request.access = found->target->access;
         const std::size_t most = found->target->max_body_bytes;
         if (most != 0 && request.body.size() > most) {
             co_return to_reply(http_errc::body_too_large, "The body is too large for this path.");

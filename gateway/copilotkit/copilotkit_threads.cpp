@@ -59,7 +59,7 @@ asio::awaitable<handler_reply> list_records(session::store& store, http_request&
         co_return to_reply(limit.error());
     }
     session::thread_query wanted;
-    wanted.principal = request.principal;
+    wanted.principal = request.principal();
     wanted.limit = *limit;
     if (const std::string* const agent = query->find("agentId")) {
         wanted.agent_id = *agent;
@@ -118,7 +118,8 @@ change_record(session::store& store, shared_routes own, http_request& request) {
     if (is_refusal(reply)) {
         co_return reply;
     }
-    const auto changed = co_await store.summary({request.principal, thread_id});
+    // Its owner's alone, as the change has shown.
+    const auto changed = co_await store.summary({request.principal(), thread_id});
     if (!changed || !changed->has_value()) {
         co_return to_reply(changed ? session::no_such_thread() : changed.error());
     }
@@ -267,7 +268,7 @@ std::vector<route> make_copilotkit_thread_routes(
          .pattern = one,
          .handler = [&store, shared](http_request& request
                     ) { return change_record(store, shared, request); },
-         .access = route_access::needs(scope::run),
+         .access = route_access::needs(scope::run).of_owner(),
          .json = true,
          .max_body_bytes = change_bytes_max},
         {.method = "DELETE",
@@ -278,7 +279,7 @@ std::vector<route> make_copilotkit_thread_routes(
         {.method = "POST",
          .pattern = one + "/archive",
          .handler = on_own(archive_record),
-         .access = route_access::needs(scope::run),
+         .access = route_access::needs(scope::run).of_owner(),
          .json = true,
          .max_body_bytes = change_bytes_max},
         {.method = "GET",

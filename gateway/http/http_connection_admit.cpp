@@ -74,7 +74,7 @@ http_connection::identify(authenticator& checker, route_access needed, http_requ
         co_return false;
     }
     request.sender = std::move(*outcome);
-    request.principal = request.sender->principal;
+    request.access = needed;
     co_return true;
 }
 

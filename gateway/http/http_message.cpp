@@ -20,6 +20,8 @@ memory_use memory_use_of_body(std::size_t bytes) noexcept {
     return bytes > small_body_bytes ? memory_use::ordinary : memory_use::small;
 }
 
+std::string http_request::principal() const { return sender ? sender->principal : std::string(); }
+
 std::string_view http_request::header(std::string_view name) const noexcept {
     const auto found =
         std::ranges::find_if(headers, [name](const auto& field) { return field.first == name; });

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "gateway/auth/caller.hpp"
+#include "gateway/auth/route_access.hpp"
 #include "gateway/base/event_source.hpp"
 #include "gateway/http/file_body.hpp"
 #include "session/base/memory_budget.hpp"
+#include "session/conversation/thread_access.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -36,6 +38,10 @@ struct passed_request {
     std::string begun{
     }; ///< The run whose events are the answer, in place of a stream. Empty if there is none.
     bool is_elsewhere = false; ///< Nothing was done; another process must or may answer.
+    std::string principal{};   ///< The owner of the thread.
+    /// The thread's shared id if it is not the sender's own; otherwise empty.
+    std::string shared_id{};
+    session::access_right right{}; ///< The sender's in a shared thread.
 };
 
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
@@ -53,15 +59,20 @@ struct http_request {
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
-    std::string principal; ///< The sender's.
     /// Set by authentication. Null on a route that is open to everybody.
     std::shared_ptr<const caller> sender;
+    /// The condition of its route, for find_named_thread(). Empty on a route that is open to
+    /// everybody.
+    std::optional<route_access> access;
     /// Set if another gateway passed it on; null for a client's own request.
     passed_request* passed = nullptr;
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
 
     /// The first header with that name (lower case), or empty.
     [[nodiscard]] std::string_view header(std::string_view name) const noexcept;
+    /// The sender's principal; empty if there is no sender. A thread that the request names is
+    /// found by find_named_thread(), because it may be another principal's.
+    [[nodiscard]] std::string principal() const;
 };
 
 struct http_reply {

@@ -22,6 +22,7 @@ run_stream_request events_for(ai_stream_request& what, const event_records& form
     events.next_offset = what.live_offset;
     events.projection = translator::projection::v1_1;
     events.form = &form;
+    events.naming = std::move(what.naming);
     return events;
 }
 

@@ -20,6 +20,7 @@ struct ai_stream_request {
     std::uint64_t live_offset = 0;   ///< run_stream_request::next_offset
     translator::ui_stream_start start;
     memory_budget* budget = nullptr; ///< Counts the reader's memory; may be null.
+    std::shared_ptr<const thread_naming> naming = nullptr; ///< run_stream_request::naming
 };
 
 /// A run's log as the AI SDK's UI message stream, from the log's beginning. The events have no

@@ -28,6 +28,7 @@ chat_stream::events_of(const chat_stream_request& what, const event_records& for
     events.log = what.log;
     events.projection = translator::projection::v1_1;
     events.form = &form;
+    events.naming = what.naming;
     // The messages need all events. Events that the reader has are applied without being sent, and
     // a frame must not hold a text of which the reader has a part.
     events.split_at = what.after;

@@ -24,6 +24,7 @@ struct chat_stream_request {
     std::uint64_t after = 0;  ///< The number, in the log, of the last frame that the reader has.
     std::uint64_t offset = 0; ///< Added to these numbers (session::first_number).
     memory_budget* budget = nullptr; ///< Counts the reader's memory; may be null.
+    std::shared_ptr<const thread_naming> naming = nullptr; ///< run_stream_request::naming
 };
 
 /// A run's log as frames of the chat stream, sent as server-sent events. A frame has the number of

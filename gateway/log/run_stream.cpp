@@ -4,8 +4,21 @@
 
 namespace agui::gateway {
 
+namespace {
+
+std::optional<renamed_form> renamed(const run_stream_request& what) {
+    std::optional<renamed_form> form;
+    if (what.naming) {
+        form.emplace(*what.form, what.naming);
+    }
+    return form;
+}
+
+} // namespace
+
 run_stream::run_stream(run_stream_request what)
-    : form_(*what.form),
+    : renamed_(renamed(what)),
+      form_(renamed_ ? static_cast<const stream_form&>(*renamed_) : *what.form),
       log_(std::move(what.log)),
       next_(std::move(what.next)),
       at_{

@@ -3,6 +3,7 @@
 #include "gateway/base/event_source.hpp"
 #include "gateway/log/event_log.hpp"
 #include "gateway/log/stream_form.hpp"
+#include "gateway/log/thread_naming.hpp"
 #include "translator/agui/protocol_version.hpp"
 
 #include <cstdint>
@@ -20,9 +21,10 @@ struct run_stream_request {
     /// Read from its first event on once `log` has ended, but without results of earlier calls,
     /// which `log` shows. May be null.
     std::shared_ptr<event_log> next;
-    std::uint64_t next_offset = 0;         ///< The same for `next`.
-    const stream_form* form = &sse_form(); ///< Must outlive the reader.
-    std::uint64_t split_at = 0;            ///< No joined event spans this number.
+    std::uint64_t next_offset = 0;                         ///< The same for `next`.
+    const stream_form* form = &sse_form();                 ///< Must outlive the reader.
+    std::uint64_t split_at = 0;                            ///< No joined event spans this number.
+    std::shared_ptr<const thread_naming> naming = nullptr; ///< Null for the thread's owner.
 };
 
 /// A run's log, from a cursor to its end, as the body of a reply. If the run is lost to another
@@ -44,6 +46,7 @@ public:
 private:
     void go_on_in(std::shared_ptr<event_log> log);
 
+    const std::optional<renamed_form> renamed_;
     const stream_form& form_;
     std::shared_ptr<event_log> log_;
     std::shared_ptr<event_log> next_;

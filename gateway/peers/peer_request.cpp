@@ -212,22 +212,40 @@ result<json::object> take_head(std::string& from) {
     return head;
 }
 
+// Both members, or neither.
+bool read_sharing(const json::object& head, client_request& what) {
+    if (!head.contains("sharedId") && !head.contains("right")) {
+        return true;
+    }
+    std::string right;
+    if (!read_text(head, "sharedId", what.shared_id) || !read_text(head, "right", right)) {
+        return false;
+    }
+    const auto known = session::access_right_from_string(right);
+    what.right = known.value_or(session::access_right::read);
+    return known && session::is_shared_id(what.shared_id);
+}
+
 } // namespace
 
 std::string write_passed(const client_request& what, std::chrono::steady_clock::time_point now) {
     const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - what.received);
-    return with_body(
-        {{"method", what.method},
-         {"pattern", what.pattern},
-         {"parameters", write_texts(what.path_parameters)},
-         {"headers", write_headers(what.headers)},
-         {"principal", what.principal},
-         {"sender", what.sender},
-         {"threadId", what.thread_id},
-         {"runId", what.run_id},
-         {"age", age.count()}},
-        what.body
-    );
+    json::object head{
+        {"method", what.method},
+        {"pattern", what.pattern},
+        {"parameters", write_texts(what.path_parameters)},
+        {"headers", write_headers(what.headers)},
+        {"principal", what.principal},
+        {"sender", what.sender},
+        {"threadId", what.thread_id},
+        {"runId", what.run_id},
+        {"age", age.count()}
+    };
+    if (!what.shared_id.empty()) {
+        head["sharedId"] = what.shared_id;
+        head["right"] = to_string(what.right);
+    }
+    return with_body(head, what.body);
 }
 
 result<client_request>
@@ -244,7 +262,7 @@ read_passed(std::string text, std::chrono::steady_clock::time_point arrived) {
         read_headers(*head, what.headers) && read_text(*head, "principal", what.principal) &&
         read_text(*head, "sender", what.sender) && read_text(*head, "threadId", what.thread_id) &&
         read_text(*head, "runId", what.run_id) && read_number(*head, "age", age);
-    if (!is_sound || age < 0) {
+    if (!is_sound || age < 0 || !read_sharing(*head, what)) {
         return unreadable();
     }
     what.received = arrived - std::chrono::milliseconds(age);

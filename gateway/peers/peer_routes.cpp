@@ -104,11 +104,11 @@ client_answer answer_of(handler_reply reply, passed_request passed) {
 // An older gateway knows no users: it accepts only tokens that open everything, and passes no
 // sender.
 result<std::shared_ptr<const caller>> sender_of(const client_request& what) {
-    if (what.sender.empty() && what.principal.empty()) {
+    if (what.sender.empty() && what.principal.empty() && what.shared_id.empty()) {
         return everybody();
     }
     auto read = read_caller(what.sender);
-    if (read && (*read)->principal != what.principal) {
+    if (read && what.shared_id.empty() && (*read)->principal != what.principal) {
         return failure{errc::invalid_input, "must be the principal of its sender", "principal"};
     }
     return read;
@@ -138,6 +138,9 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
         co_return out;
     }
     passed_request passed{std::move(what->thread_id), std::move(what->run_id)};
+    passed.principal = std::move(what->principal);
+    passed.shared_id = std::move(what->shared_id);
+    passed.right = what->right;
     http_request inner;
     inner.method = std::move(what->method);
     inner.path = target->pattern;
@@ -146,8 +149,8 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     inner.headers = std::move(what->headers);
     inner.body = std::move(what->body);
     inner.memory = std::move(request.memory);
-    inner.principal = std::move(what->principal);
     inner.sender = std::move(*sender);
+    inner.access = target->access;
     inner.received = what->received;
     inner.passed = &passed;
     auto reply = co_await target->handler(inner);

@@ -59,6 +59,7 @@ start_run(std::shared_ptr<const run_route> route, http_request& request) {
     }
     begun_anywhere& run = std::get<begun_anywhere>(begun);
     stream.log = std::move(run.log);
+    stream.naming = std::move(run.naming);
     stream.offset = session::first_number(run.run_id);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }

@@ -4,6 +4,7 @@
 #include "gateway/http/http_error.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/pause.hpp"
+#include "session/store/store_failures.hpp"
 
 #include <chrono>
 #include <optional>
@@ -31,7 +32,8 @@ begin_here(run_service& runs, requested_run what, begun_anywhere& begun) {
     if (!accepted) {
         co_return accepted.error();
     }
-    begun = {accepted->log, accepted->run_id};
+    begun.log = accepted->log;
+    begun.run_id = accepted->run_id;
     co_return co_await runs.begin(std::move(*accepted));
 }
 
@@ -52,16 +54,19 @@ outcome answer_to_other(
 
 // Returns nullopt if the begun run is gone.
 asio::awaitable<std::optional<outcome>> outcome_of(
-    run_service& runs, const session::thread_key& key, std::int64_t gateway, client_answer answer
+    run_service& runs, const http_request& request, const named_thread& thread,
+    std::int64_t gateway, client_answer answer
 ) {
     if (answer.run_id.empty()) {
         co_return reply_of(std::move(answer));
     }
-    auto log = co_await runs.follow(key, answer.run_id, gateway);
+    auto log = co_await runs.follow(thread.key, answer.run_id, gateway);
     if (!log) {
         co_return std::nullopt;
     }
-    co_return begun_anywhere{std::move(*log), std::move(answer.run_id)};
+    co_return begun_anywhere{
+        std::move(*log), std::move(answer.run_id), naming_for(runs, thread, request)
+    };
 }
 
 std::vector<std::string> answered_approvals(const translator::run_input& input) {
@@ -107,6 +112,27 @@ lacking_scope(run_service& runs, const http_request& request, const requested_ru
     co_return std::nullopt;
 }
 
+// Finds the thread of a parsed request and puts it into the request, in place of the names that the
+// sender has for it.
+asio::awaitable<found_thread>
+find_thread(run_service& runs, const http_request& request, requested_run& what) {
+    auto thread =
+        co_await find_named_thread(runs.services().store, request, std::move(what.input.thread_id));
+    if (!thread) {
+        co_return thread.error();
+    }
+    if (thread->is_closed) {
+        co_return thread_refusal(session::no_such_thread());
+    }
+    what.principal = thread->key.principal;
+    what.input.thread_id = thread->key.thread_id;
+    use_own_links(what.input.messages, *thread);
+    if (thread->right < session::access_right::approve && !answered_approvals(what.input).empty()) {
+        co_return needs_right(session::access_right::approve);
+    }
+    co_return thread;
+}
+
 failure no_memory() {
     return {errc::overloaded, "there is not enough memory: try again later", {}, {}};
 }
@@ -124,8 +150,7 @@ failure unknown_outcome() {
 } // namespace
 
 client_request request_for_other(
-    const http_request& request, const session::thread_key& key, std::string run_id,
-    std::string body
+    const http_request& request, const named_thread& thread, std::string run_id, std::string body
 ) {
     client_request what;
     what.method = request.method;
@@ -133,11 +158,15 @@ client_request request_for_other(
     what.path_parameters = request.path_parameters;
     what.headers = request.headers;
     what.body = std::move(body);
-    what.principal = key.principal;
+    what.principal = thread.key.principal;
     if (request.sender) {
         what.sender = write_caller(*request.sender);
     }
-    what.thread_id = key.thread_id;
+    what.thread_id = thread.key.thread_id;
+    if (thread.is_shared) {
+        what.shared_id = thread.shown_id;
+        what.right = thread.right;
+    }
     what.run_id = std::move(run_id);
     what.received = request.received;
     return what;
@@ -172,6 +201,10 @@ asio::awaitable<outcome> begin_anywhere(
         if (!what) {
             co_return what.error();
         }
+        const auto thread = co_await find_thread(runs, request, what->what);
+        if (!thread) {
+            co_return to_reply(thread.error());
+        }
         const auto lacking = co_await lacking_scope(runs, request, what->what);
         if (!lacking) {
             co_return lacking.error();
@@ -180,13 +213,13 @@ asio::awaitable<outcome> begin_anywhere(
             co_return to_reply(**lacking);
         }
         body = std::move(what->body);
-        const session::thread_key key{what->what.principal, what->what.input.thread_id};
         const std::string run_id = what->what.input.run_id;
         // Limited, because a draining gateway may have the thread for long.
         what->what.may_be_passed =
             request.passed != nullptr ||
             (runs.can_pass() && (look <= looks_max || uncertain_until.has_value()));
         begun_anywhere begun;
+        begun.naming = naming_for(runs, *thread, request);
         const auto here = co_await begin_here(runs, std::move(what->what), begun);
         if (request.passed != nullptr) {
             co_return answer_to_other(runs, *request.passed, here, std::move(begun));
@@ -212,7 +245,7 @@ asio::awaitable<outcome> begin_anywhere(
             co_return no_memory();
         }
         auto answer =
-            co_await runs.pass(why.gateway, request_for_other(request, key, run_id, body));
+            co_await runs.pass(why.gateway, request_for_other(request, *thread, run_id, body));
         if (!answer && !uncertain_until) {
             uncertain_until = std::chrono::steady_clock::now() + looks_for;
         }
@@ -220,7 +253,8 @@ asio::awaitable<outcome> begin_anywhere(
         if (!is_reached || answer->is_elsewhere) {
             continue;
         }
-        if (auto out = co_await outcome_of(runs, key, why.gateway, std::move(*answer))) {
+        if (auto out =
+                co_await outcome_of(runs, request, *thread, why.gateway, std::move(*answer))) {
             co_return std::move(*out);
         }
     }

@@ -1,6 +1,7 @@
 #include "gateway/routes/cancel_route.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "translator/input/run_input.hpp"
 
 #include <boost/json/object.hpp>
@@ -39,8 +40,13 @@ cancel_run(run_service& runs, std::size_t max_json_depth, http_request& request)
         }
         run_id = std::string(run->get_string());
     }
-    session::thread_key key{request.principal, std::string(thread->get_string())};
-    const auto cancelled = co_await runs.cancel(std::move(key), std::move(run_id));
+    const auto named = co_await find_named_thread(
+        runs.services().store, request, std::string(thread->get_string())
+    );
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    const auto cancelled = co_await runs.cancel(named->key, std::move(run_id));
     if (!cancelled) {
         co_return to_reply(cancelled.error());
     }

@@ -125,6 +125,7 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
     }
     auto& run = std::get<begun_anywhere>(begun);
     about.stream.log = std::move(run.log);
+    about.stream.naming = std::move(run.naming);
     about.stream.message_id = std::move(run.run_id);
     about.stream.budget = services->budget;
     co_return stream_reply{std::make_unique<chat_stream>(about.stream)};

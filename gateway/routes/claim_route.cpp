@@ -1,6 +1,7 @@
 #include "gateway/routes/claim_route.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/object.hpp>
@@ -40,17 +41,17 @@ result<std::string> read_holder(std::string_view body) {
 
 // The claim of the request's holder, which is valid for `life` from now on.
 asio::awaitable<result<session::call_claim>> claim_for(
-    std::chrono::milliseconds life, session::store& store, unix_ms now, http_request& request
+    std::chrono::milliseconds life, session::store& store, unix_ms now, session::thread_key key,
+    http_request& request
 ) {
     auto holder = read_holder(request.body);
     if (!holder) {
         co_return holder.error();
     }
-    const session::thread_key key{request.principal, request.path_parameters.at(0)};
     const session::call_claim wanted{
         request.path_parameters.at(1), std::move(*holder), now + life.count()
     };
-    auto claimed = co_await store.claim_call(key, wanted, now);
+    auto claimed = co_await store.claim_call(std::move(key), wanted, now);
     if (claimed && claimed->holder != wanted.holder) {
         co_return failure{errc::claimed, "another client executes this call"};
     }
@@ -59,7 +60,11 @@ asio::awaitable<result<session::call_claim>> claim_for(
 
 asio::awaitable<handler_reply>
 claim_call(session::store& store, const clock& time, http_request& request) {
-    const auto claimed = co_await claim_for(claim_life, store, time.now(), request);
+    const auto thread = co_await find_named_thread(store, request, request.path_parameters.at(0));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const auto claimed = co_await claim_for(claim_life, store, time.now(), thread->key, request);
     if (!claimed) {
         co_return to_reply(claimed.error());
     }
@@ -75,7 +80,11 @@ claim_call(session::store& store, const clock& time, http_request& request) {
 // A claim that has expired already takes the place of the holder's own.
 asio::awaitable<handler_reply>
 release_call(session::store& store, const clock& time, http_request& request) {
-    const auto released = co_await claim_for(-claim_life, store, time.now(), request);
+    const auto thread = co_await find_named_thread(store, request, request.path_parameters.at(0));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const auto released = co_await claim_for(-claim_life, store, time.now(), thread->key, request);
     if (!released) {
         co_return to_reply(released.error());
     }

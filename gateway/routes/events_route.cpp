@@ -7,6 +7,7 @@
 #include "gateway/log/run_stream.hpp"
 #include "gateway/log/stream_form.hpp"
 #include "gateway/routes/accepted_form.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 
 #include <charconv>
@@ -88,8 +89,12 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         }
         stream.projection = *chosen;
     }
-    session::thread_key key{request.principal, request.path_parameters.at(0)};
-    auto found = co_await runs.attach(std::move(key), request.path_parameters.at(1), *cursor);
+    const auto thread =
+        co_await find_named_thread(runs.services().store, request, request.path_parameters.at(0));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    auto found = co_await runs.attach(thread->key, request.path_parameters.at(1), *cursor);
     if (!found) {
         co_return to_reply(found.error());
     }
@@ -113,11 +118,13 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         chat.after = found->after;
         chat.offset = found->offset;
         chat.budget = budget;
+        chat.naming = naming_for(runs, *thread, request);
         co_return stream_reply{std::make_unique<chat_stream>(chat)};
     }
     stream.after = found->after;
     stream.offset = found->offset;
     stream.log = std::move(found->log);
+    stream.naming = naming_for(runs, *thread, request);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 

@@ -3,6 +3,7 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/log/run_stream.hpp"
 #include "gateway/routes/accepted_form.hpp"
+#include "gateway/routes/named_thread.hpp"
 
 #include <memory>
 #include <utility>
@@ -19,7 +20,13 @@ show_history(run_service& runs, input_parser& parser, bool follow, http_request&
         co_return to_reply(input.error());
     }
     input->input.forwarded.follow = follow || input->input.forwarded.follow;
-    auto recorded = co_await runs.history(request.principal, input->input);
+    const auto thread =
+        co_await find_named_thread(runs.services().store, request, input->input.thread_id);
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    auto recorded =
+        co_await runs.history(thread->key, input->input, key_for_links(*thread, request));
     if (!recorded) {
         co_return to_reply(recorded.error());
     }
@@ -29,6 +36,7 @@ show_history(run_service& runs, input_parser& parser, bool follow, http_request&
     stream.log = std::move(recorded->log);
     stream.next = std::move(recorded->live);
     stream.next_offset = recorded->live_offset;
+    stream.naming = naming_for(runs, *thread, request);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 

@@ -2,6 +2,7 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/history/approval.hpp"
 #include "session/history/message_page.hpp"
 #include "session/history/shown_messages.hpp"
@@ -77,8 +78,11 @@ asio::awaitable<handler_reply> show_messages(
     if (!wanted) {
         co_return to_reply(wanted.error());
     }
-    const session::thread_key key{request.principal, request.path_parameters.at(0)};
-    auto found = co_await store.load(key);
+    const auto named = co_await find_named_thread(store, request, request.path_parameters.at(0));
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    auto found = co_await store.load(named->key);
     if (!found) {
         co_return to_reply(found.error());
     }
@@ -107,6 +111,7 @@ asio::awaitable<handler_reply> show_messages(
             }
             out["hasEarlier"] = *has_earlier;
         }
+        const session::thread_key key = key_for_links(*named, request);
         const translator::part_link link = [&](std::string_view sha256) {
             return links.link(key, sha256, time.now());
         };

@@ -2,8 +2,10 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/conversation/media_part.hpp"
 #include "session/history/part_reference.hpp"
+#include "session/store/store_failures.hpp"
 
 #include <algorithm>
 #include <array>
@@ -70,7 +72,12 @@ asio::awaitable<handler_reply> show_part(
     if (!principal) {
         co_return no_part();
     }
-    const session::thread_key key{std::move(*principal), thread_id};
+    // A link of a shared thread is its reader's, and opens the thread as long as the reader may.
+    const auto named = co_await find_thread_of(store, std::move(*principal), thread_id);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    const session::thread_key& key = named->key;
     const auto thread = co_await store.load(key);
     if (!thread) {
         co_return to_reply(thread.error());
@@ -98,9 +105,16 @@ asio::awaitable<handler_reply> keep_part(
     session::store& store, const part_links& links, const clock& time, input_parser& parser,
     std::uint64_t max_thread_bytes, http_request& request
 ) {
-    const session::thread_key key{request.principal, request.path_parameters.at(0)};
+    const auto thread = co_await find_named_thread(store, request, request.path_parameters.at(0));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    if (thread->is_closed) {
+        co_return to_reply(session::no_such_thread());
+    }
     const unix_ms now = time.now();
-    translator::part_link link = [&links, key, now](std::string_view sha256) {
+    translator::part_link link = [&links, key = key_for_links(*thread, request),
+                                  now](std::string_view sha256) {
         return links.link(key, sha256, now);
     };
     auto read = co_await parser.read_part(
@@ -111,7 +125,8 @@ asio::awaitable<handler_reply> keep_part(
     }
     session::attachment kept = std::move(read->part.file);
     kept.kept_at = now;
-    const auto done = co_await store.keep_attachment(key, std::move(kept), max_thread_bytes);
+    const auto done =
+        co_await store.keep_attachment(thread->key, std::move(kept), max_thread_bytes);
     if (!done) {
         co_return to_reply(done.error());
     }

@@ -10,7 +10,7 @@ namespace agui::gateway {
 result<requested_run>
 read_run_headers(const http_request& request, const std::vector<std::string>& passed) {
     requested_run what;
-    what.principal = request.principal;
+    what.principal = request.principal();
     if (!request.path_parameters.empty()) {
         what.agent_id = request.path_parameters.front();
     }

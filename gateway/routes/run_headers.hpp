@@ -13,8 +13,8 @@ namespace agui::gateway {
 /// call of the run.
 inline constexpr std::size_t max_passed_header = 4'096;
 
-/// Reads the parts of a request for a run outside its body: the principal, the agent, and the
-/// headers X-On-Disconnect (`continue`, `cancel`, `grace:SECONDS`), X-Client-History (`auto`,
+/// Reads the parts of a request for a run outside its body: the sender's principal, the agent, and
+/// the headers X-On-Disconnect (`continue`, `cancel`, `grace:SECONDS`), X-Client-History (`auto`,
 /// `full`, `delta`) and Idempotency-Key. The tools of the run may be passed the headers that
 /// `passed` names, in lower case. errc::invalid_input: one of them has a wrong value.
 [[nodiscard]] result<requested_run>

@@ -43,9 +43,13 @@ change_state(run_service& runs, input_parser& parser, http_request& request) {
     if (!change) {
         co_return to_reply(change.error());
     }
-    const session::thread_key key{request.principal, request.path_parameters.at(0)};
+    const auto thread =
+        co_await find_named_thread(runs.services().store, request, request.path_parameters.at(0));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
     for (int tries = 1;; ++tries) {
-        const auto changed = co_await runs.change_state(key, *change);
+        const auto changed = co_await runs.change_state(thread->key, *change);
         if (changed) {
             http_reply reply;
             reply.body.reserve(changed->view().size() + 16);
@@ -63,7 +67,7 @@ change_state(run_service& runs, input_parser& parser, http_request& request) {
             co_return to_reply(why);
         }
         auto answer = co_await runs.pass(
-            why.gateway, request_for_other(request, key, {}, std::string(body->text.view()))
+            why.gateway, request_for_other(request, *thread, {}, std::string(body->text.view()))
         );
         if (!answer) {
             co_return to_reply(answer.error());

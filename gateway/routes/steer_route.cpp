@@ -69,13 +69,17 @@ steer_run(run_service& runs, input_parser& parser, http_request& request) {
     if (!read) {
         co_return to_reply(read.error());
     }
-    const translator::steer_request& given = read->request;
-    const session::thread_key key{request.principal, given.thread_id};
+    translator::steer_request& given = read->request;
+    const auto thread = co_await find_named_thread(runs.services().store, request, given.thread_id);
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    use_own_links(given.message, *thread);
     memory_budget* const budget = read->memory.budget();
     for (int unanswered = 0; unanswered < unanswered_max;) {
         failure elsewhere;
         auto here = co_await steer_here(
-            runs, request.passed, {key, given.run_id, given.message, given.notes}, elsewhere
+            runs, request.passed, {thread->key, given.run_id, given.message, given.notes}, elsewhere
         );
         if (here) {
             co_return std::move(*here);
@@ -89,7 +93,8 @@ steer_run(run_service& runs, input_parser& parser, http_request& request) {
             co_return to_reply(failure{errc::overloaded, "there is not enough memory"});
         }
         auto answer = co_await runs.pass(
-            elsewhere.gateway, request_for_other(request, key, elsewhere.active_run_id, read->body)
+            elsewhere.gateway,
+            request_for_other(request, *thread, elsewhere.active_run_id, read->body)
         );
         if (answer && !answer->is_unreached && !answer->is_elsewhere) {
             if (answer->status != undecided_status) {

@@ -4,6 +4,7 @@
 #include "gateway/http/query.hpp"
 #include "gateway/log/event_records.hpp"
 #include "gateway/log/run_stream.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "translator/ui_message/tanstack_messages.hpp"
@@ -65,7 +66,8 @@ std::optional<named_run> run_of_name(std::string_view name) {
     return named_run{std::string(name.substr(0, size)), std::string(name.substr(size))};
 }
 
-/// The active run of that principal with the client's own id.
+/// The active run of that principal with the client's own id. A run in a thread of another one has
+/// only the name that joined_name() makes.
 std::optional<named_run>
 find_active(run_service& runs, std::string_view principal, std::string_view run_id) {
     for (const run_service::active_run& each : runs.active_runs()) {
@@ -148,7 +150,12 @@ hydrate(shared_tanstack parts, std::string thread_id, http_request& request) {
     input.run_id = parts->ids.next("run");
     input.projection = translator::projection::v1_1;
     input.forwarded.follow = true;
-    const auto recorded = co_await parts->runs.history(request.principal, input);
+    const auto thread = co_await find_named_thread(parts->store, request, thread_id);
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const auto recorded =
+        co_await parts->runs.history(thread->key, input, key_for_links(*thread, request));
     if (!recorded) {
         co_return to_reply(recorded.error());
     }
@@ -162,7 +169,7 @@ hydrate(shared_tanstack parts, std::string thread_id, http_request& request) {
     }
     std::string active;
     if (recorded->live) {
-        const auto known = co_await parts->store.summary({request.principal, thread_id});
+        const auto known = co_await parts->store.summary(thread->key);
         if (known && known->has_value() && !(*known)->active_run_id.empty()) {
             active = joined_name(thread_id, session::client_run_id((*known)->active_run_id));
         }
@@ -174,7 +181,7 @@ asio::awaitable<handler_reply>
 join(shared_tanstack parts, std::string name, const std::string* offset, http_request& request) {
     auto run = run_of_name(name);
     if (!run) {
-        run = find_active(parts->runs, request.principal, name);
+        run = find_active(parts->runs, request.principal(), name);
     }
     if (!run) {
         co_return to_reply(failure{errc::not_found, "there is no such active run", "runId"});

@@ -3,6 +3,7 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
 #include "gateway/routes/messages_route.hpp"
+#include "gateway/routes/named_thread.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "session/history/approval.hpp"
@@ -44,14 +45,25 @@ std::string text_with(std::string_view member, json::array values) {
     return json::serialize(json::object{{member, std::move(values)}});
 }
 
-session::thread_key key_of(const http_request& request) {
-    return {request.principal, request.path_parameters.at(0)};
+asio::awaitable<found_thread> thread_of(session::store& store, const http_request& request) {
+    return find_named_thread(store, request, request.path_parameters.at(0));
+}
+
+result<bool> read_switch(const query_parameters& query, std::string_view name, bool otherwise) {
+    const std::string* const given = query.find(name);
+    if (given == nullptr) {
+        return otherwise;
+    }
+    if (*given != "true" && *given != "false") {
+        return failure{errc::invalid_input, "must be true or false", std::string(name)};
+    }
+    return *given == "true";
 }
 
 // Metadata stays text: parsing a page of it would take seconds.
-std::string text_of(const session::thread_summary& thread) {
+std::string text_of(const session::thread_summary& thread, std::string_view shown_id) {
     json::object out{
-        {"threadId", thread.key.thread_id},
+        {"threadId", shown_id},
         {"agentId", thread.agent_id},
         {"title", thread.title},
         {"archived", thread.archived},
@@ -61,6 +73,9 @@ std::string text_of(const session::thread_summary& thread) {
     };
     if (!thread.active_run_id.empty()) {
         out["activeRunId"] = session::client_run_id(thread.active_run_id);
+    }
+    if (!thread.shared_id.empty()) {
+        out["rights"] = to_string(thread.right);
     }
     std::string text = json::serialize(out);
     if (!thread.metadata.is_null()) {
@@ -92,17 +107,21 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
         co_return to_reply(limit.error());
     }
     session::thread_query wanted;
-    wanted.principal = request.principal;
+    wanted.principal = request.principal();
     wanted.limit = *limit;
     if (const std::string* agent = query->find("agentId")) {
         wanted.agent_id = *agent;
     }
-    if (const std::string* archived = query->find("archived")) {
-        if (*archived != "true" && *archived != "false") {
-            co_return to_reply(failure{errc::invalid_input, "must be true or false", "archived"});
-        }
-        wanted.archived = *archived == "true";
+    const auto archived = read_switch(*query, "archived", false);
+    if (!archived) {
+        co_return to_reply(archived.error());
     }
+    wanted.archived = *archived;
+    const auto opened = read_switch(*query, "shared", false);
+    if (!opened) {
+        co_return to_reply(opened.error());
+    }
+    wanted.opened = *opened;
     if (const std::string* cursor = query->find("cursor")) {
         wanted.cursor = *cursor;
     }
@@ -112,7 +131,8 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     }
     std::string body = R"({"threads":[)";
     for (const session::thread_summary& thread : page->threads) {
-        body.append(body.ends_with('[') ? "" : ",").append(text_of(thread));
+        const std::string& id = *opened ? thread.shared_id : thread.key.thread_id;
+        body.append(body.ends_with('[') ? "" : ",").append(text_of(thread, id));
     }
     body.push_back(']');
     if (!page->next_cursor.empty()) {
@@ -123,12 +143,16 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
 }
 
 asio::awaitable<handler_reply> show_thread(session::store& store, http_request& request) {
-    auto found = co_await store.summary(key_of(request));
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    auto found = co_await store.summary(named->key);
     if (found && !found->has_value()) {
-        found->emplace().key = key_of(request); // A client may ask before the first run.
+        found->emplace(); // A client may ask before the first run.
     }
     auto thread = known(std::move(found));
-    co_return thread ? json_reply(text_of(*thread)) : to_reply(thread.error());
+    co_return thread ? json_reply(text_of(*thread, named->shown_id)) : to_reply(thread.error());
 }
 
 result<session::changes> read_patch(std::string_view body, std::size_t max_json_depth) {
@@ -186,8 +210,12 @@ asio::awaitable<handler_reply> change_thread(
     if (!change) {
         co_return to_reply(change.error());
     }
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
     change->at = time.now();
-    const auto done = co_await store.commit(key_of(request), std::move(*change));
+    const auto done = co_await store.commit(named->key, std::move(*change));
     if (!done) {
         co_return to_reply(done.error());
     }
@@ -195,9 +223,12 @@ asio::awaitable<handler_reply> change_thread(
 }
 
 asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
     // Holds the thread like a run, so that no run begins meanwhile.
-    const session::thread_key key = key_of(request);
-    const auto taken = co_await store.acquire(key, {});
+    const auto taken = co_await store.acquire(named->key, {});
     if (!taken) {
         co_return to_reply(taken.error());
     }
@@ -237,14 +268,18 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
     if (auto read = read_number(*query, "after", INT64_MAX, after); !read) {
         co_return to_reply(read.error());
     }
-    const auto known = co_await store.latest_run(key_of(request));
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    const auto known = co_await store.latest_run(named->key);
     if (!known) {
         co_return to_reply(known.error());
     }
     if (!known->has_value()) {
         co_return to_reply(session::no_such_thread()); // Every thread has a run.
     }
-    const auto page = co_await store.events(key_of(request), after, *limit);
+    const auto page = co_await store.events(named->key, after, *limit);
     if (!page) {
         co_return to_reply(page.error());
     }
@@ -262,7 +297,11 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
 }
 
 asio::awaitable<handler_reply> show_state(session::store& store, http_request& request) {
-    auto found = co_await store.state(key_of(request));
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    auto found = co_await store.state(named->key);
     auto state = known(std::move(found));
     if (!state) {
         co_return to_reply(state.error());
@@ -297,8 +336,12 @@ asio::awaitable<handler_reply> show_pending(
     session::store& store, const clock& time, std::chrono::seconds approval_life,
     http_request& request
 ) {
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
     const unix_ms now = store.shared_time(time.now());
-    auto found = co_await store.pending_calls(key_of(request));
+    auto found = co_await store.pending_calls(named->key);
     const auto pending = known(std::move(found));
     if (!pending) {
         co_return to_reply(pending.error());
@@ -314,7 +357,7 @@ asio::awaitable<handler_reply> show_pending(
     }
     json::array interrupts;
     if (any_asked) {
-        auto loaded = co_await store.load(key_of(request));
+        auto loaded = co_await store.load(named->key);
         const auto thread = known(std::move(loaded));
         if (!thread) {
             co_return to_reply(thread.error());
@@ -330,7 +373,11 @@ asio::awaitable<handler_reply> show_pending(
 }
 
 asio::awaitable<handler_reply> show_branches(session::store& store, http_request& request) {
-    auto found = co_await store.branches(key_of(request));
+    const auto named = co_await thread_of(store, request);
+    if (!named) {
+        co_return to_reply(named.error());
+    }
+    auto found = co_await store.branches(named->key);
     const auto summaries = known(std::move(found));
     if (!summaries) {
         co_return to_reply(summaries.error());
@@ -390,7 +437,7 @@ std::vector<route> make_thread_routes(
          .pattern = "/agui/threads/{threadId}",
          .handler = [&store, &time, max_json_depth](http_request& request
                     ) { return change_thread(store, time, max_json_depth, request); },
-         .access = route_access::needs(scope::run),
+         .access = route_access::needs(scope::run).of_owner(),
          .json = true,
          .max_body_bytes = patch_bytes_max},
         {.method = "DELETE",

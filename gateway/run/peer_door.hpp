@@ -2,6 +2,7 @@
 
 #include "session/base/error.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/conversation/thread_access.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -70,6 +71,10 @@ struct client_request {
     std::string sender;
     std::string thread_id; ///< Set even if the request names none: the first gateway makes one.
     std::string run_id;    ///< The same.
+    /// The id by which the sender knows the thread if it is another principal's; otherwise empty.
+    /// The first gateway has found the thread and the right.
+    std::string shared_id{};
+    session::access_right right{};                  ///< The sender's in a shared thread.
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
 };
 

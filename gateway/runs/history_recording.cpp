@@ -158,9 +158,9 @@ load_with_active_run(run_core& core, const conversation_key& conversation) {
 } // namespace
 
 boost::asio::awaitable<result<history_recording>> record_history(
-    std::shared_ptr<run_core> core, std::string principal, const translator::run_input& input
+    std::shared_ptr<run_core> core, thread_key key, const translator::run_input& input,
+    thread_key links
 ) {
-    const thread_key key{std::move(principal), input.thread_id};
     // A long conversation takes much memory for a short time.
     memory_share memory(core->services.memory);
     auto known = co_await core->services.store.summary(key);
@@ -182,7 +182,7 @@ boost::asio::awaitable<result<history_recording>> record_history(
     }
     const session::thread_record& thread = seen->thread;
     const std::optional<active_log>& live = seen->live;
-    auto form = core->translation_of(conversation, to_string(input.projection));
+    auto form = core->translation_of({std::move(links), false}, to_string(input.projection));
     const agent_entry* const agent = core->find_agent(thread.agent_id);
     form.legacy_interrupts = agent != nullptr && agent->legacy_interrupts;
     history_recording out;

@@ -3,13 +3,13 @@
 #include "gateway/log/event_log.hpp"
 #include "gateway/run/run_core.hpp"
 #include "session/base/error.hpp"
+#include "session/conversation/thread.hpp"
 #include "translator/input/run_input.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 namespace agui::gateway {
 
@@ -24,7 +24,8 @@ struct history_recording {
 
 /// run_service::history(). `input` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<history_recording>> record_history(
-    std::shared_ptr<run_core> core, std::string principal, const translator::run_input& input
+    std::shared_ptr<run_core> core, session::thread_key key, const translator::run_input& input,
+    session::thread_key links
 );
 
 } // namespace agui::gateway

@@ -71,9 +71,10 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     return attach_to_run(core_, std::move(key), std::move(run_id), after);
 }
 
-boost::asio::awaitable<result<run_service::recording>>
-run_service::history(std::string principal, const translator::run_input& input) {
-    return record_history(core_, std::move(principal), input);
+boost::asio::awaitable<result<run_service::recording>> run_service::history(
+    thread_key key, const translator::run_input& input, session::thread_key links
+) {
+    return record_history(core_, std::move(key), input, std::move(links));
 }
 
 boost::asio::awaitable<result<json_text>>
@@ -90,6 +91,8 @@ boost::asio::awaitable<result<std::vector<std::string>>>
 run_service::agents_that_asked(thread_key key, bool ephemeral, std::vector<std::string> approvals) {
     return find_agents_that_asked(core_, {std::move(key), ephemeral}, std::move(approvals));
 }
+
+const process_services& run_service::services() const noexcept { return core_->services; }
 
 const std::string& run_service::default_agent() const noexcept {
     return core_->settings.default_agent;

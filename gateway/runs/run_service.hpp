@@ -64,11 +64,12 @@ public:
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
     using recording = history_recording;
-    /// The thread as events (POST /agui/history). With forwardedProps.follow, the active run's own
-    /// messages are only in its log. Nothing is stored, and the runId remains usable. An unknown
+    /// The thread as events (POST /agui/history), which name it by the input's threadId and have
+    /// links under the key `links`. With forwardedProps.follow, the active run's own messages are
+    /// only in its log. Nothing is stored, and the runId remains usable. An unknown
     /// thread counts as empty. errc::overloaded: there is not enough memory.
     [[nodiscard]] boost::asio::awaitable<result<recording>>
-    history(std::string principal, const translator::run_input& input);
+    history(session::thread_key key, const translator::run_input& input, session::thread_key links);
 
     /// Stops the thread's run and its requests: those with that runId, or all without one. A
     /// request counts from its first byte on: a run that is just beginning ends at once, and a
@@ -97,6 +98,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<std::vector<std::string>>>
     agents_that_asked(session::thread_key key, bool ephemeral, std::vector<std::string> approvals);
 
+    [[nodiscard]] const process_services& services() const noexcept;
     /// The id of the agent that answers a request which names none.
     [[nodiscard]] const std::string& default_agent() const noexcept;
 

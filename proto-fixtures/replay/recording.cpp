@@ -87,7 +87,8 @@ asio::awaitable<void> recording::add_history(gateway::run_service& service, std:
         input.thread_id = thread_id;
         input.run_id = "history";
         input.projection = projection;
-        const auto shown = co_await service.history("", input);
+        const session::thread_key key{{}, input.thread_id};
+        const auto shown = co_await service.history(key, input, key);
         if (!shown) {
             throw std::runtime_error("the history cannot be read: " + shown.error().detail);
         }

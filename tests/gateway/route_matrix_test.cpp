@@ -80,6 +80,8 @@ const std::vector<cell_row>& cell_rows() {
          others::same_reply},
         {"DELETE /agui/threads/{threadId}/calls/{callId}/claim", 404, R"({"holder":"me"})",
          others::same_reply},
+        {"GET /agui/threads/{threadId}/access", 200, "", others::same_reply},
+        {"PATCH /agui/threads/{threadId}/access", 200, R"({"access":[]})", others::same_reply},
         {"GET /agui", 200, "", others::same_reply},
         {"GET /agui/agents/{agentId}", 200, "", others::same_reply},
         {"GET /copilotkit/threads", 200},
@@ -153,6 +155,9 @@ protected:
         settings.agents.front().events = {"tanstack"};
         add_token("all-of-ada", "ada", {"run", "read", "delete", "approve"});
         add_token("all-of-eve", "eve", {"run", "read", "delete", "approve"});
+        for (const std::string right : {"read", "write", "approve"}) {
+            add_token("user-with-" + right, "with-" + right, {"run", "read", "delete", "approve"});
+        }
         add_token("admin-of-ada", "ada", {"admin"});
         add_token("none-of-ada", "ada", {});
         add_token("other-agent-of-ada", "ada", {"agents:other:run", "agents:other:approve"});
@@ -302,6 +307,50 @@ protected:
         EXPECT_EQ(messages_of_ada(thread), before);
     }
 
+    /// Opens the thread to a user for each right. Returns its shared id.
+    std::string open_thread(std::string_view thread) {
+        std::string list;
+        for (const std::string right : {"read", "write", "approve"}) {
+            list += (list.empty() ? "" : ",") + (R"({"user":"with-)" + right) + R"(","rights":")" +
+                    right + "\"}";
+        }
+        const std::string body = R"({"access":[)" + list + "]}";
+        const raw_reply opened =
+            send({"PATCH /agui/threads/{threadId}/access", 200, body}, thread, "all-of-ada");
+        EXPECT_EQ(opened.status, 200);
+        return std::string(boost::json::parse(opened.body).at("sharedId").as_string());
+    }
+
+    // A user to whom the thread is opened may do what the right allows, and sees nothing of the
+    // thread's own id. To any other user, the shared id is like one that never existed.
+    void check_shared(const served_route& route, const cell_row& row, std::string_view thread) {
+        if (row.to_others == others::no_thread || route.access.is_open()) {
+            return; // A link to a part has its own tests.
+        }
+        using session::access_right;
+        const std::string id = open_thread(thread);
+        for (const access_right each :
+             {access_right::read, access_right::write, access_right::approve}) {
+            const std::string right(to_string(each));
+            SCOPED_TRACE("shared " + right);
+            const bool is_enough = route.access.right() && *route.access.right() <= each;
+            const raw_reply reply = send(row, id, "user-with-" + right);
+            // A body that is wrong for the route is refused before its thread is looked for.
+            EXPECT_EQ(reply.status, is_enough || row.status == 422 ? row.status : 403);
+            EXPECT_THAT(reply.body, Not(HasSubstr(thread)));
+        }
+        const std::string never = "shared-" + std::string(32, '0');
+        const raw_reply closed = send(row, id, "all-of-eve");
+        --requests;
+        const raw_reply unknown = send(row, never, "all-of-eve");
+        EXPECT_EQ(closed.status, unknown.status);
+        EXPECT_EQ(comparable(replaced(closed.body, id, never)), comparable(unknown.body));
+        EXPECT_THAT(closed.body, Not(HasSubstr("the words of ada")));
+        if (row.to_others == others::own_new_run) {
+            EXPECT_EQ(closed.status, 404) << "a new thread with the id would hide the shared one";
+        }
+    }
+
     shared_store common{session::make_sqlite_store({.path = folder().file("shared.db")})};
     const std::string zeros = std::string(64, '0');
     int requests = 0;
@@ -329,6 +378,7 @@ TEST_F(RouteMatrix, EveryRouteChecksEveryCaller) {
             continue;
         }
         check_others(*row, thread);
+        check_shared(route, *row, thread);
         const auto needed = route.access.needed();
         const std::string right = needed ? std::string(to_string(*needed)) : "none";
         EXPECT_EQ(send(*row, thread, right + "-of-ada").status, row->status);

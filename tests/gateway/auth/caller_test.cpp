@@ -71,6 +71,10 @@ TEST(Caller, EveryPairOfTenantAndUserHasItsOwnPrincipal) {
     EXPECT_EQ(principal_of("", "ada"), "ada");
     EXPECT_EQ(principal_of("acme", "ada@example.com"), "acme/ada@example.com");
     EXPECT_EQ(principal_of("a/b", "50%"), "a%2Fb/50%25");
+    EXPECT_EQ(name_of(""), caller_name());
+    EXPECT_EQ(name_of("ada"), (caller_name{"", "ada"}));
+    EXPECT_EQ(name_of("a%2Fb/50%25"), (caller_name{"a/b", "50%"}));
+    EXPECT_EQ(name_of(principal_of("%2F", "%25")), (caller_name{"%2F", "%25"}));
 
     const std::vector<std::string> names{"", "a", "b", "a/b", "/", "%", "%2F", "a%2Fb", "a/", "/b"};
     std::set<std::string> seen;

@@ -86,6 +86,28 @@ TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     EXPECT_EQ(read->received, what.received + std::chrono::hours(1));
 }
 
+TEST(PeerRequest, APassedRequestSaysHowItsThreadWasShared) {
+    const std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
+    client_request what;
+    what.received = now;
+    what.shared_id = "shared-" + std::string(32, '1');
+    what.right = session::access_right::write;
+
+    const std::string written = write_passed(what, now);
+    const auto read = read_passed(written, now);
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->shared_id, what.shared_id);
+    EXPECT_EQ(read->right, session::access_right::write);
+    for (const auto& [from, to] :
+         {std::pair{"write", "all"}, std::pair{"shared-", "another-"}, std::pair{"right", "wrong"}
+         }) {
+        std::string damaged = written;
+        damaged.replace(damaged.find(from), std::string_view(from).size(), to);
+        EXPECT_FALSE(read_passed(damaged, now)) << to;
+    }
+}
+
 TEST(PeerRequest, TheAnswerToAPassedRequestIsReadAsItWasWritten) {
     client_answer what;
     what.status = 409;

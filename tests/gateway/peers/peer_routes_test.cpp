@@ -129,6 +129,28 @@ TEST_F(PeerRoutes, KnowTheSenderOfAPassedRequest) {
     EXPECT_EQ(model.calls(), 1U);
 }
 
+TEST_F(PeerRoutes, KnowTheThreadThatIsSharedWithTheSender) {
+    start();
+    gateway::caller who{.principal = "eve", .user = "eve"};
+    who.scopes.add("run");
+    const std::string id = "shared-" + std::string(32, '1');
+    client_request what = request_for("/agui", run_body(id, "r"));
+    what.principal = "ada";
+    what.thread_id = "t";
+    what.sender = gateway::write_caller(who);
+    what.shared_id = id;
+    what.right = session::access_right::read;
+
+    EXPECT_EQ(pass(what, headers())->status, 403);
+    what.right = session::access_right::write;
+    EXPECT_EQ(pass(what, headers())->run_id, "r");
+
+    EXPECT_TRUE(outcome_of(third->summary({"ada", "t"})).value());
+    EXPECT_FALSE(outcome_of(third->summary({"eve", id})).value());
+    what.sender = "";
+    EXPECT_EQ(send_passed(what, headers()).status, 422);
+}
+
 TEST_F(PeerRoutes, CheckTheScopesOfAPassedRequest) {
     start();
     gateway::caller who{.principal = "ada", .user = "ada"};
