@@ -17,6 +17,7 @@
 #include "gateway/routes/health_routes.hpp"
 #include "gateway/routes/history_route.hpp"
 #include "gateway/routes/part_routes.hpp"
+#include "gateway/routes/runs_route.hpp"
 #include "gateway/routes/state_route.hpp"
 #include "gateway/routes/steer_route.hpp"
 #include "gateway/routes/tanstack_route.hpp"
@@ -173,6 +174,9 @@ std::vector<route> server::impl::make_routes() {
         table.push_back(std::move(one));
     }
     for (route& one : make_access_routes(*store, log)) {
+        table.push_back(std::move(one));
+    }
+    for (route& one : make_runs_routes(runs)) {
         table.push_back(std::move(one));
     }
     if (std::ranges::any_of(settings.agents, sends_tanstack)) {

@@ -82,6 +82,8 @@ const std::vector<cell_row>& cell_rows() {
          others::same_reply},
         {"GET /agui/threads/{threadId}/access", 200, "", others::same_reply},
         {"PATCH /agui/threads/{threadId}/access", 200, R"({"access":[]})", others::same_reply},
+        {"GET /agui/runs", 200},
+        {"DELETE /agui/runs/{handle}", 404},
         {"GET /agui", 200, "", others::same_reply},
         {"GET /agui/agents/{agentId}", 200, "", others::same_reply},
         {"GET /copilotkit/threads", 200},
@@ -200,6 +202,7 @@ protected:
                  {"{agentId}", "default"},
                  {"{callId}", "c1"},
                  {"{number}", "1"},
+                 {"{handle}", "none"},
                  {"{sha256}", std::string_view(zeros)},
                  {"/*", "/nothing"}
              }) {
