@@ -9,9 +9,10 @@ std::optional<auth_error> route_access::refuses(const caller* who) const {
     if (who == nullptr || is_for_peers()) {
         return auth_error{auth_error::kind::missing, "This route needs an authenticated caller."};
     }
+    const bool is_of_agent =
+        kind_ == kind::callers_of_agent || kind_ == kind::callers_of_thread_agent;
     const bool is_allowed =
-        !needed_ || (kind_ == kind::callers_of_agent ? who->scopes.may_allow(*needed_)
-                                                     : who->scopes.allows(*needed_));
+        !needed_ || (is_of_agent ? who->scopes.may_allow(*needed_) : who->scopes.allows(*needed_));
     return is_allowed ? std::nullopt : std::optional(missing_scope(*needed_));
 }
 

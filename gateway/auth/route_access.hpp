@@ -28,6 +28,11 @@ public:
     [[nodiscard]] static constexpr route_access needs_for_agent(scope what) noexcept {
         return route_access(kind::callers_of_agent, what);
     }
+    /// Callers with that scope for the agent of the thread that the request names, which
+    /// find_named_thread() checks: the agent of the thread's latest run.
+    [[nodiscard]] static constexpr route_access needs_for_agent_of_thread(scope what) noexcept {
+        return route_access(kind::callers_of_thread_agent, what);
+    }
     /// Other gateways, which authenticate with this process's secret instead of a token. Such a
     /// route is served whatever the Host header says and by every connection, which is then exempt
     /// from limits.
@@ -47,6 +52,14 @@ public:
     /// The scope that a caller needs, if any.
     [[nodiscard]] constexpr std::optional<scope> needed() const noexcept { return needed_; }
 
+    /// True if the scope for single agents is not enough.
+    [[nodiscard]] constexpr bool needs_all_agents() const noexcept {
+        return kind_ == kind::callers;
+    }
+    /// The scope that a caller needs for the agent of the thread, if any.
+    [[nodiscard]] constexpr std::optional<scope> needed_for_agent_of_thread() const noexcept {
+        return kind_ == kind::callers_of_thread_agent ? needed_ : std::nullopt;
+    }
     /// The right that a caller needs in a thread of another principal, which follows from the
     /// scope: to read for scope::read, to write for scope::run. nullopt for all other routes: they
     /// serve the owner of a thread alone.
@@ -65,7 +78,7 @@ public:
     [[nodiscard]] std::optional<auth_error> refuses(const caller* who) const;
 
 private:
-    enum class kind { open, callers, callers_of_agent, peers };
+    enum class kind { open, callers, callers_of_agent, callers_of_thread_agent, peers };
     constexpr route_access(kind what, std::optional<scope> needed) noexcept
         : kind_(what), needed_(needed) {}
 

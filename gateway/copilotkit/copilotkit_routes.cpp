@@ -187,7 +187,7 @@ std::vector<route> make_copilotkit_routes(const std::string& base, copilotkit_pa
         {.method = "POST",
          .pattern = agent + "/stop/{threadId}",
          .handler = [parts](http_request& request) { return stop_agent(parts, request); },
-         .access = route_access::needs(scope::run),
+         .access = route_access::needs_for_agent_of_thread(scope::run),
          .json = true,
          .max_body_bytes = stop_bytes_max}
     );

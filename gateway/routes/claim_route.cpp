@@ -102,7 +102,7 @@ std::vector<route> make_claim_routes(session::store& store, const clock& time) {
             .pattern = "/agui/threads/{threadId}/calls/{callId}/claim",
             .handler = [&store, &time,
                         handler](http_request& request) { return handler(store, time, request); },
-            .access = route_access::needs(scope::run),
+            .access = route_access::needs_for_agent_of_thread(scope::run),
             .json = true,
             .max_body_bytes = claim_bytes_max
         };

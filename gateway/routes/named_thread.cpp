@@ -60,6 +60,29 @@ lacking_right(const http_request& request, const named_thread& thread) {
                                   : std::nullopt;
 }
 
+// A run that the sender may not begin is none that it may stop or steer. The gateway that passed
+// the request on has checked this.
+asio::awaitable<std::optional<thread_refusal>>
+lacking_agent(session::store& store, const http_request& request, const named_thread& thread) {
+    const auto needed =
+        request.access ? request.access->needed_for_agent_of_thread() : std::nullopt;
+    if (!needed || request.passed != nullptr ||
+        (request.sender && request.sender->scopes.allows(*needed))) {
+        co_return std::nullopt;
+    }
+    const auto run = co_await store.latest_run(thread.key);
+    if (!run) {
+        co_return thread_refusal(run.error());
+    }
+    if (!run->has_value()) {
+        co_return missing_scope(*needed);
+    }
+    const std::string& agent = (*run)->agent_id;
+    const bool is_allowed = request.sender && request.sender->scopes.allows(*needed, agent);
+    co_return is_allowed ? std::nullopt
+                         : std::optional<thread_refusal>(missing_scope(*needed, agent));
+}
+
 } // namespace
 
 no_right needs_right(session::access_right right) {
@@ -116,6 +139,9 @@ find_named_thread(session::store& store, const http_request& request, std::strin
         co_return thread;
     }
     if (auto refused = lacking_right(request, *thread)) {
+        co_return std::move(*refused);
+    }
+    if (auto refused = co_await lacking_agent(store, request, *thread)) {
         co_return std::move(*refused);
     }
     co_return thread;

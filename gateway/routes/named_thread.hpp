@@ -50,8 +50,10 @@ using found_thread = boost::system::result<named_thread, thread_refusal>;
 /// Finds the thread with that id: the sender's own one if there is one; otherwise, if the id has
 /// the form of a shared one, the thread that is opened to the sender under it. Everybody else gets
 /// a key of its own, so that the thread looks like one that does not exist. Only ids of that form
-/// cost a look into the store. Refused with 403 if the thread is opened to the sender, but with less
-/// than route_access::right(). Refused, too, if the store fails.
+/// cost a look into the store. Refused with 403 if the thread is opened to the sender, but with
+/// less than route_access::right(), and if the sender has the route's scope for single agents, but
+/// not for that of the thread's latest run, or if there is no run. Refused, too, if the store
+/// fails.
 [[nodiscard]] boost::asio::awaitable<found_thread>
 find_named_thread(session::store& store, const http_request& request, std::string id);
 

@@ -146,7 +146,7 @@ route make_attachment_route(
         .pattern = "/agui/threads/{threadId}/parts",
         .handler = [&store, &links, &time, &parser, max_thread_bytes](http_request& request
                    ) { return keep_part(store, links, time, parser, max_thread_bytes, request); },
-        .access = route_access::needs(scope::run),
+        .access = route_access::needs_for_agent_of_thread(scope::run),
         .json = true,
     };
 }

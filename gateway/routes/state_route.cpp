@@ -86,7 +86,7 @@ route make_state_route(run_service& runs, input_parser& parser) {
         .pattern = "/agui/threads/{threadId}/state",
         .handler = [&runs,
                     &parser](http_request& request) { return change_state(runs, parser, request); },
-        .access = route_access::needs(scope::run),
+        .access = route_access::needs_for_agent_of_thread(scope::run),
         .passable = true,
         .json = true,
         .json_patch = true

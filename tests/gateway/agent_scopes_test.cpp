@@ -16,6 +16,7 @@
 namespace agui::test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -30,15 +31,15 @@ protected:
     }
     ~AgentScopes() override { server.reset(); }
 
-    void start_with(std::vector<std::string> scopes) {
+    void add_token(std::string value, std::vector<std::string> scopes) {
         gateway::token_config& token = settings.auth->tokens.emplace_back();
         token.name = "ada";
-        token.token.value = "the-token-of-ada";
+        token.token.value = std::move(value);
         token.scopes = std::move(scopes);
-        gateway::token_config& reader = settings.auth->tokens.emplace_back();
-        reader.name = "ada";
-        reader.token.value = "the-reading-token";
-        reader.scopes = {"read"};
+    }
+    void start_with(std::vector<std::string> scopes) {
+        add_token("the-token-of-ada", std::move(scopes));
+        add_token("the-reading-token", {"read"});
         start();
     }
     raw_reply send(std::string_view path, const std::string& body) {
@@ -106,7 +107,37 @@ TEST_F(AgentScopes, OfOneAgentOpenThatAgentAlone) {
     EXPECT_EQ(send("/agui", run_body("t", "r3")).status, 403) << "the default agent";
     EXPECT_EQ(send("/copilotkit/agent/default/run", run_body("t", "r4")).status, 403);
     EXPECT_EQ(send("/agui/agents/nobody", run_body("t", "r5")).status, 403);
-    EXPECT_EQ(send("/agui/steer", run_body("t", "r6")).status, 403) << "the run's agent is unknown";
+}
+
+TEST_F(AgentScopes, OfOneAgentReachTheThreadsOfThatAgent) {
+    add_token("the-running-token", {"run"});
+    start_with({"agents:other:run"});
+    const std::string running = "Authorization: Bearer the-running-token\r\n";
+    EXPECT_EQ(send("/agui/agents/other", run_body("of-other", "r")).status, 200);
+    EXPECT_EQ(ask(post("/agui", run_body("of-default", "r"), running)).status, 200);
+    const auto statuses = [this](const std::string& id) {
+        const std::string named = R"({"threadId":")" + id + '"';
+        return std::vector<int>{
+            send("/agui/cancel", named + "}").status,
+            send("/agui/steer", named + R"(,"message":{"id":"m","role":"user","content":"x"}})")
+                .status,
+            send("/agui/threads/" + id + "/calls/c/claim", R"({"holder":"h"})").status,
+            send(
+                "/agui/threads/" + id + "/parts",
+                R"({"type":"image","source":{"type":"data","value":"aGk=","mimeType":"image/png"}})"
+            )
+                .status,
+            send("/copilotkit/agent/other/stop/" + id, "{}").status,
+        };
+    };
+
+    EXPECT_THAT(statuses("of-other"), ElementsAre(200, 409, 404, 200, 200));
+    EXPECT_THAT(statuses("of-default"), ElementsAre(403, 403, 403, 403, 403));
+    EXPECT_THAT(statuses("unknown"), ElementsAre(403, 403, 403, 403, 403))
+        << "the agent is unknown";
+    // The agent of the latest run decides.
+    EXPECT_EQ(ask(post("/agui", run_body("of-other", "r2"), running)).status, 200);
+    EXPECT_EQ(send("/agui/cancel", R"({"threadId":"of-other"})").status, 403);
 }
 
 TEST_F(AgentScopes, AnAnswerToAnApprovalNeedsMore) {

@@ -157,6 +157,7 @@ protected:
         settings.agents.front().events = {"tanstack"};
         add_token("all-of-ada", "ada", {"run", "read", "delete", "approve"});
         add_token("all-of-eve", "eve", {"run", "read", "delete", "approve"});
+        add_token("this-agent-of-ada", "ada", {"agents:default:run"});
         for (const std::string right : {"read", "write", "approve"}) {
             add_token("user-with-" + right, "with-" + right, {"run", "read", "delete", "approve"});
         }
@@ -285,6 +286,15 @@ protected:
         EXPECT_EQ(status, is_refused ? 403 : row.status);
     }
 
+    // Scopes for the agent of the request and of the thread are enough where it is known.
+    void check_this_agent(const served_route& route, const cell_row& row, std::string_view thread) {
+        const bool is_known =
+            route.access.needed() == scope::run && !route.access.needs_all_agents();
+        if (is_known) {
+            EXPECT_EQ(send(row, thread, "this-agent-of-ada").status, row.status);
+        }
+    }
+
     std::string messages_of_ada(std::string_view thread) {
         return send({"GET /agui/threads/{threadId}/messages", 200}, thread, "all-of-ada").body;
     }
@@ -386,6 +396,7 @@ TEST_F(RouteMatrix, EveryRouteChecksEveryCaller) {
         const std::string right = needed ? std::string(to_string(*needed)) : "none";
         EXPECT_EQ(send(*row, thread, right + "-of-ada").status, row->status);
         check_other_agent(route, *row, thread);
+        check_this_agent(route, *row, thread);
         check_scopes(route, *row, thread);
     }
     EXPECT_EQ(seen.size(), cell_rows().size()) << "a row has no route";
