@@ -1,5 +1,6 @@
 #include "gateway/server.hpp"
 
+#include "gateway/auth/session_cookie.hpp"
 #include "gateway/config/config_access.hpp"
 #include "gateway/http/listener.hpp"
 #include "gateway/log/log_turn.hpp"
@@ -59,8 +60,9 @@ server::impl::impl(config what, server_options given)
       refused(log),
       no_room(log),
       // Authentication.
+      session_secret(random_bytes(session_cookies::secret_bytes_min)),
       fetched_keys(make_fetched_keys(settings, log)),
-      auth(make_authenticator(settings, fetched_keys)),
+      auth(make_authenticator(settings, fetched_keys, session_secret)),
       peer_secret(sha256_text(random_bytes(peer_secret_bytes))),
       wrong(log),
       // Conversations.

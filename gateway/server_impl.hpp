@@ -92,6 +92,7 @@ struct server::impl {
     logger& log;
     refused_origins refused;
     room_log no_room;
+    const std::string session_secret; ///< Of this start, for sessions without a configured one.
     std::shared_ptr<key_source> fetched_keys; ///< Null without `auth.jwks_url`.
     current_authenticator auth;
     const std::string peer_secret; ///< The secret that other gateways must present.

@@ -263,10 +263,21 @@ std::vector<network> make_networks(const std::vector<std::string>& texts) {
     return networks;
 }
 
+namespace {
+
+/// The scheme and the host of a URL; empty if the URL is.
+std::string origin_of(const std::string& url) {
+    const std::size_t host = url.find("://");
+    return host == std::string::npos ? std::string() : url.substr(0, url.find('/', host + 3));
+}
+
+} // namespace
+
 access_settings make_access(const config& all) {
     access_settings access;
     access.cors_origins = all.server.cors_origins;
     access.cors_credentials = all.server.cors_credentials;
+    access.public_origin = origin_of(all.server.public_url);
     access.allowed_hosts = effective_hosts(all.server);
     return access;
 }

@@ -94,8 +94,10 @@ struct memory_limits {
 
 /// The keys of `auth.jwks_url`; null if there is no such key. `log` must outlive them.
 [[nodiscard]] std::shared_ptr<key_source> make_fetched_keys(const config& all, logger& log);
-/// The authenticator of [auth]. `fetched` is what make_fetched_keys() returned for it.
-[[nodiscard]] std::shared_ptr<authenticator>
-make_authenticator(const config& all, std::shared_ptr<key_source> fetched);
+/// The authenticator of [auth]. `fetched` is what make_fetched_keys() returned for it, and
+/// `session_secret` a secret for sessions if [auth.session] has none.
+[[nodiscard]] std::shared_ptr<authenticator> make_authenticator(
+    const config& all, std::shared_ptr<key_source> fetched, const std::string& session_secret
+);
 
 } // namespace agui::gateway

@@ -55,7 +55,7 @@ config_result<void> server::impl::reload(const config& fresh) {
             if (!has_same_keys(*next->auth, settings.auth)) {
                 keys = make_fetched_keys(*next, log);
             }
-            checker = make_authenticator(*next, keys);
+            checker = make_authenticator(*next, keys, session_secret);
         }
     } catch (const std::runtime_error& error) {
         return config_problems{{error.what()}};

@@ -18,6 +18,7 @@
 #include "gateway/routes/history_route.hpp"
 #include "gateway/routes/part_routes.hpp"
 #include "gateway/routes/runs_route.hpp"
+#include "gateway/routes/session_route.hpp"
 #include "gateway/routes/state_route.hpp"
 #include "gateway/routes/steer_route.hpp"
 #include "gateway/routes/tanstack_route.hpp"
@@ -170,6 +171,9 @@ std::vector<route> server::impl::make_routes() {
         *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
     table.push_back(make_state_route(runs, parser));
+    for (route& one : make_session_routes(auth, system_clock())) {
+        table.push_back(std::move(one));
+    }
     for (route& one : make_claim_routes(*store, system_clock())) {
         table.push_back(std::move(one));
     }

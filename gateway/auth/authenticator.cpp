@@ -1,5 +1,6 @@
 #include "gateway/auth/authenticator.hpp"
 
+#include "gateway/auth/session_cookie.hpp"
 #include "session/base/ascii.hpp"
 
 #include <algorithm>
@@ -33,6 +34,16 @@ std::optional<std::string_view> bearer_in(const presented_head& head) noexcept {
     token.remove_prefix(std::min(token.find_first_not_of(" \t"), token.size()));
     token = token.substr(0, token.find_last_not_of(" \t") + 1);
     return token.empty() ? std::nullopt : std::optional(token);
+}
+
+std::optional<std::string_view> session_of(const presented_head& head) noexcept {
+    return head.has("authorization") ? std::nullopt : session_cookies::find(head);
+}
+
+auth_result authenticator::recall(caller /*remembered*/) const {
+    return auth_error{
+        auth_error::kind::invalid, "The session is not valid any more: begin another one."
+    };
 }
 
 void throw_exception_from_error(

@@ -15,11 +15,15 @@
 
 namespace agui::gateway {
 
+class session_cookies;
+
 /// The part of a request that says who sent it.
 struct presented_head {
     using header = std::pair<std::string, std::string>;
     std::span<const header> headers; ///< Names in lower case.
     bool from_proxy = false;         ///< The peer is one of `server.trusted_proxies`.
+    /// Sent by a browser on this machine over plain HTTP, whose cookies may lack Secure.
+    bool plain_loopback = false;
 
     /// The value of the header; nullopt if it is missing or occurs twice.
     [[nodiscard]] std::optional<std::string_view> only(std::string_view name) const noexcept;
@@ -29,6 +33,10 @@ struct presented_head {
 /// The token in `Authorization: Bearer TOKEN` (RFC 6750, 2.1); nullopt if there is none, or if the
 /// header occurs twice.
 [[nodiscard]] std::optional<std::string_view> bearer_in(const presented_head& head) noexcept;
+
+/// The value of the session's cookie, if it is what identifies the sender: an Authorization decides
+/// alone, also if it is wrong. nullopt if it does not.
+[[nodiscard]] std::optional<std::string_view> session_of(const presented_head& head) noexcept;
 
 /// Why a request has no caller, or may not do what it asks for.
 struct auth_error {
@@ -69,6 +77,14 @@ public:
     /// True if a handler must not see the header (its name is in lower case), because it holds
     /// credentials for this gateway.
     [[nodiscard]] virtual bool reads(std::string_view header) const noexcept = 0;
+
+    /// The caller of a session that began with credentials of this authenticator
+    /// (caller::credential), as it is now. auth_error::kind::invalid: they no longer identify
+    /// anybody. The caller expires when `remembered` does, or earlier.
+    [[nodiscard]] virtual auth_result recall(caller remembered) const;
+
+    /// Makes and reads the cookies of sessions. Null if there are no sessions.
+    [[nodiscard]] virtual const session_cookies* sessions() const noexcept { return nullptr; }
 
     /// Fetches keys again that are no longer fresh. To be called once a minute.
     [[nodiscard]] virtual boost::asio::awaitable<void> renew() { co_return; }

@@ -20,6 +20,9 @@ struct caller {
     std::string user{};   ///< Empty for everybody(), and for the one token of `auth.token_env`.
     scope_set scopes{};
     std::optional<unix_ms> expires{}; ///< No request is accepted from then on.
+    /// Names the credentials that identified it, for a session of a browser (session_cookies).
+    /// Empty if they can begin none. Not a secret, and not for other gateways.
+    std::string credential{};
 };
 
 /// Limit for a tenant's name and for a user's, in bytes.

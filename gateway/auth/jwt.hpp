@@ -27,6 +27,8 @@ struct jwt_rules {
     /// A list, or a text separated by spaces; empty if tokens give no scopes.
     std::string scope_claim = "scope";
     scope_set scopes; ///< Every caller has these.
+    /// caller::credential of those who meet these rules; other rules have another one.
+    std::string credential{};
 };
 
 struct jwt_refused {

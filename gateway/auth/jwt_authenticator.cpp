@@ -56,6 +56,13 @@ public:
         return header == "authorization";
     }
     asio::awaitable<void> renew() override { return source_->renew(); }
+    // The token is not checked again, but a session ends when the rules change that it met.
+    auth_result recall(caller remembered) const override {
+        if (rules_.credential.empty() || remembered.credential != rules_.credential) {
+            return authenticator::recall(std::move(remembered));
+        }
+        return std::make_shared<const caller>(std::move(remembered));
+    }
 
 private:
     static bool is_unknown(const auth_result& outcome) noexcept {
@@ -79,7 +86,8 @@ private:
         if (const auto* refused = std::get_if<jwt_refused>(&outcome)) {
             return invalid_token(refused->why);
         }
-        auto who = std::make_shared<const caller>(std::move(std::get<caller>(outcome)));
+        auto who = std::make_shared<caller>(std::move(std::get<caller>(outcome)));
+        who->credential = rules_.credential;
         verified_.add(digest, keys, who);
         return who;
     }

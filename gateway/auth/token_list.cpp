@@ -2,6 +2,7 @@
 
 #include "gateway/auth/secret_digest.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace agui::gateway {
@@ -33,6 +34,19 @@ public:
     bool reads(std::string_view header) const noexcept override {
         return header == "authorization";
     }
+    auth_result recall(caller remembered) const override {
+        const auto found = std::ranges::find_if(listed_, [&remembered](const listed& each) {
+            return !each.who->credential.empty() && each.who->credential == remembered.credential;
+        });
+        if (found == listed_.end() || has_expired(*found->who)) {
+            return authenticator::recall(std::move(remembered));
+        }
+        auto now = std::make_shared<caller>(*found->who); // Its scopes may have changed.
+        if (!now->expires || (remembered.expires && *remembered.expires < *now->expires)) {
+            now->expires = remembered.expires;
+        }
+        return now;
+    }
 
 private:
     struct listed {
@@ -59,11 +73,13 @@ private:
         if (found == nullptr) {
             return auth_error{auth_error::kind::invalid, "A valid bearer token is required."};
         }
-        if ((*found)->expires && time_.now() >= *(*found)->expires) {
+        if (has_expired(**found)) {
             return auth_error{auth_error::kind::invalid, "The token has expired."};
         }
         return *found;
     }
+
+    bool has_expired(const caller& who) const { return who.expires && time_.now() >= *who.expires; }
 
     const clock& time_;
     std::vector<listed> listed_;

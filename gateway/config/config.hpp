@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/auth/session_cookie.hpp"
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
 #include "gateway/run/state_prediction.hpp"
@@ -111,6 +112,17 @@ struct token_config {
     friend bool operator==(const token_config&, const token_config&) = default;
 };
 
+/// `[auth.session]`: sessions of browsers, by cookie.
+struct auth_session_config {
+    bool enabled = false;
+    /// `secret_env` or `secret_file`. Without one, the secret is that of this start of the process.
+    secret key;
+    std::chrono::seconds life{3600};          ///< `seconds`
+    same_site site = gateway::same_site::lax; ///< `same_site`
+
+    friend bool operator==(const auth_session_config&, const auth_session_config&) = default;
+};
+
 struct auth_config {
     enum class mode { none, bearer, jwt, proxy };
     mode kind = mode::none;
@@ -134,6 +146,7 @@ struct auth_config {
     std::string user_claim = "sub";
     std::string tenant_claim;
     std::string scope_claim = "scope";
+    auth_session_config session; ///< With bearer and jwt.
 
     friend bool operator==(const auth_config&, const auth_config&) = default;
 };

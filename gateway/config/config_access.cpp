@@ -56,6 +56,15 @@ void check_token(std::vector<std::string>& found, const std::string& key, const 
     check_file(found, key, token);
 }
 
+void check_sessions(std::vector<std::string>& found, const config& what) {
+    const auth_session_config& session = what.auth->session;
+    check_file(found, "auth.session.secret", session.key);
+    if (session.enabled && session.key.value.empty()) {
+        found.emplace_back("auth.session: without secret_env or secret_file, sessions end with the "
+                           "process and hold in no other gateway");
+    }
+}
+
 // Settings that let nobody in, or others than they should.
 void check_auth(std::vector<std::string>& found, const config& what) {
     const auth_config& auth = *what.auth;
@@ -69,6 +78,7 @@ void check_auth(std::vector<std::string>& found, const config& what) {
     if (auth.kind == auth_config::mode::jwt && auth.scopes.empty() && auth.scope_claim.empty()) {
         found.emplace_back("auth.scopes: without scopes or scope_claim, no token opens anything");
     }
+    check_sessions(found, what);
     if (auth.kind != auth_config::mode::proxy) {
         return;
     }

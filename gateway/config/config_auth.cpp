@@ -218,6 +218,23 @@ void describe_jwt(config_table& table, auth_config& auth) {
     table.value("scope_claim", auth.scope_claim);
 }
 
+void describe_session_cookies(config_table& table, auth_session_config& session) {
+    table.value("enabled", session.enabled);
+    secret_value(table, "secret", session.key);
+    const std::string& key = session.key.value;
+    const std::string_view named = session.key.file.empty() ? "secret_env" : "secret_file";
+    if (!key.empty() && key.size() < session_cookies::secret_bytes_min) {
+        table.problem(
+            named, "must hold at least 32 bytes, such as those of `openssl rand -hex 32`"
+        );
+    }
+    table.time("seconds", session.life, 1, day);
+    table.choice(
+        "same_site", session.site,
+        {{"lax", same_site::lax}, {"strict", same_site::strict}, {"none", same_site::none}}
+    );
+}
+
 /// The keys of one mode are errors in all others.
 void refuse_keys(
     config_table& table, std::initializer_list<std::string_view> keys, std::string_view modes
@@ -262,6 +279,13 @@ void describe_auth(config_table& table, auth_config& auth) {
     }
     if (table.uses(auth.kind == mode::jwt)) {
         describe_jwt(table, auth);
+    }
+    const bool has_sessions = auth.kind == mode::bearer || auth.kind == mode::jwt;
+    if (table.uses(has_sessions)) {
+        table.table("session", auth.session, describe_session_cookies);
+    }
+    if (!has_sessions) {
+        refuse_keys(table, {"session"}, "\"bearer\" or \"jwt\"");
     }
     const bool named = table.has("token_env") || table.has("token_file");
     if (auth.kind == mode::bearer && !named && auth.tokens.empty()) {

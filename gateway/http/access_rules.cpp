@@ -76,7 +76,7 @@ bool host_allowed(std::string_view host, const std::vector<std::string>& allowed
 }
 
 std::vector<std::pair<std::string, std::string>>
-cors_headers(const http_request& request, const access_settings& access) {
+cors_headers(const http_request& request, const access_settings& access, bool has_sessions) {
     if (access.cors_origins.empty()) {
         return {};
     }
@@ -84,7 +84,7 @@ cors_headers(const http_request& request, const access_settings& access) {
     const std::string_view origin = request.header("origin");
     if (!origin.empty() && origin_listed(origin, access.cors_origins)) {
         headers.emplace_back("Access-Control-Allow-Origin", origin);
-        if (access.cors_credentials) {
+        if (access.cors_credentials || has_sessions) {
             headers.emplace_back("Access-Control-Allow-Credentials", "true");
         }
         headers.emplace_back("Access-Control-Expose-Headers", "Retry-After");

@@ -16,6 +16,8 @@ struct access_settings {
     /// origin.
     std::vector<std::string> cors_origins;
     bool cors_credentials = false; ///< Those pages may send cookies and other credentials.
+    /// The origin of `server.public_url`; empty if that is not set.
+    std::string public_origin{};
     /// Host names, with or without a port, that a Host header may carry. Empty allows any.
     std::vector<std::string> allowed_hosts;
 };
@@ -25,9 +27,10 @@ struct access_settings {
 [[nodiscard]] bool host_allowed(std::string_view host, const std::vector<std::string>& allowed);
 
 /// The headers that let a page of the request's origin read the reply, errors included. None if no
-/// origin is listed at all; only Vary if the request's Origin is missing or not listed.
+/// origin is listed at all; only Vary if the request's Origin is missing or not listed. While there
+/// are sessions, a listed page may send their cookies whatever cors_credentials says.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
-cors_headers(const http_request& request, const access_settings& access);
+cors_headers(const http_request& request, const access_settings& access, bool has_sessions);
 
 /// True for an OPTIONS request by which a browser asks before a page's request (CORS).
 [[nodiscard]] bool is_preflight(const http_request& request);

@@ -89,6 +89,8 @@ bool network::contains(const ip::address& given) const {
     return same_start(left.data(), right.data(), bits_);
 }
 
+bool is_loopback(const ip::address& address) { return plain(address).is_loopback(); }
+
 bool is_trusted_proxy(const ip::address& address, const std::vector<network>& proxies) {
     return std::ranges::any_of(proxies, [&address](const network& one) {
         return one.contains(address);

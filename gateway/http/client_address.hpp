@@ -23,6 +23,9 @@ private:
     unsigned bits_ = 0;
 };
 
+/// Also true for an IPv4 loopback address that is mapped to IPv6.
+[[nodiscard]] bool is_loopback(const boost::asio::ip::address& address);
+
 /// True if the address is that of one of `proxies`.
 [[nodiscard]] bool
 is_trusted_proxy(const boost::asio::ip::address& address, const std::vector<network>& proxies);

@@ -216,7 +216,9 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     auto checked = check_framing(head);
     request.method = std::move(head.method);
     request.headers = std::move(head.headers);
-    terms_.headers = cors_headers(request, services_.access);
+    const bool has_sessions =
+        !request.header("origin").empty() && services_.auth.get()->sessions() != nullptr;
+    terms_.headers = cors_headers(request, services_.access, has_sessions);
     if (const auto* problem = std::get_if<framing_problem>(&checked)) {
         refuse_and_close(http_errc::bad_framing, problem->text);
         return std::nullopt;

@@ -124,8 +124,11 @@ private:
     examine(std::string_view block, http_request& request, body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
     admit(const router::found& match, http_request& request);
+    [[nodiscard]] bool
+    has_right_origin(const route& target, const authenticator& checker, http_request& request);
     [[nodiscard]] boost::asio::awaitable<bool>
     identify(authenticator& checker, route_access needed, http_request& request);
+    [[nodiscard]] presented_head head_of(const http_request& request) const;
     [[nodiscard]] bool has_right_type(const route& target, const http_request& request);
     [[nodiscard]] bool has_allowed_size(const route& target, const body_framing& framing);
     [[nodiscard]] bool admit_peer(const http_request& request);

@@ -1,6 +1,8 @@
 #include "gateway/http/http_connection.hpp"
 
 #include "gateway/auth/secret_digest.hpp"
+#include "gateway/auth/session_cookie.hpp"
+#include "gateway/http/own_origin.hpp"
 #include "gateway/http/query.hpp"
 #include "session/base/as_result.hpp"
 
@@ -39,6 +41,9 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
     }
     // Kept, because a reload may replace it meanwhile.
     const std::shared_ptr<authenticator> checker = services_.auth.get();
+    if (!has_right_origin(*match.target, *checker, request)) {
+        co_return false;
+    }
     const route_access needed =
         is_guarded ? route_access::needs(scope::read) : match.target->access;
     if (!needed.is_open()) {
@@ -50,19 +55,53 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
     std::erase_if(request.headers, [&checker](const auto& each) {
         return checker->reads(each.first);
     });
+    if (!match.target->of_sessions) {
+        remove_session_cookies(request.headers);
+    }
     co_return has_right_type(*match.target, request);
+}
+
+presented_head http_connection::head_of(const http_request& request) const {
+    boost::system::error_code ec; // If the peer has left, it is no proxy.
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    return {
+        .headers = request.headers,
+        .from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies),
+        .plain_loopback = request.plain_loopback
+    };
+}
+
+// Checks what a browser's session needs besides its cookie. Returns true at once for others.
+bool http_connection::has_right_origin(
+    const route& target, const authenticator& checker, http_request& request
+) {
+    if (checker.sessions() == nullptr) {
+        if (target.of_sessions) {
+            refuse(http_errc::not_found, "There is nothing at this path.");
+        }
+        return !target.of_sessions;
+    }
+    boost::system::error_code ec;
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    const bool from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies);
+    request.plain_loopback = !ec && is_plain_loopback(peer, request, from_proxy);
+    const bool is_of_page = target.of_sessions && !request.header("origin").empty();
+    if (!is_of_page && !session_of(head_of(request))) {
+        return true;
+    }
+    const auto problem = origin_problem(request, services_.access, from_proxy);
+    if (problem) {
+        services_.refused.report(request.header("origin"));
+        refuse(http_errc::forbidden, *problem);
+    }
+    return !problem;
 }
 
 // Identifies the caller and checks its scope.
 asio::awaitable<bool>
 http_connection::identify(authenticator& checker, route_access needed, http_request& request) {
-    enter(phase::handling);       // It may wait for keys.
-    boost::system::error_code ec; // If the peer has left, it is no proxy.
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    const presented_head head{
-        .headers = request.headers,
-        .from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies)
-    };
+    enter(phase::handling); // It may wait for keys.
+    const presented_head head = head_of(request);
     auth_result outcome = co_await checker.authenticate(head);
     enter(phase::head);
     if (!outcome) {

@@ -64,6 +64,7 @@ struct http_request {
     /// The condition of its route, for find_named_thread(). Empty on a route that is open to
     /// everybody.
     std::optional<route_access> access;
+    bool plain_loopback = false; ///< presented_head::plain_loopback
     /// Set if another gateway passed it on; null for a client's own request.
     passed_request* passed = nullptr;
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.

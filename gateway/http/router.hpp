@@ -23,6 +23,9 @@ struct route {
     /// A request with this query parameter is not for any host and needs scope::read, even if the
     /// route is open; empty if there is none.
     std::string_view guarded_parameter = {};
+    /// Begins or ends sessions of browsers. It exists only while there are any, its handler sees
+    /// their cookies, and an Origin is checked as if the request had one.
+    bool of_sessions = false;
     bool probe = false;      ///< Also served on connections of the reserve (place_limits).
     bool passable = false;   ///< Other gateways may pass on requests for it (http_request::passed).
     bool json = false;       ///< Takes a JSON body, so Content-Type is checked.

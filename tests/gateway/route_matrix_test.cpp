@@ -117,6 +117,8 @@ const std::vector<cell_row>& cell_rows() {
         {"GET /agui/threads/{threadId}/branches", 200, "", others::same_reply},
         {"PATCH /agui/threads/{threadId}", 200, R"({"title":"x"})", others::same_reply},
         {"DELETE /agui/threads/{threadId}", 204, "", others::same_reply},
+        {"POST /agui/session", 200},
+        {"DELETE /agui/session", 204},
         {"GET /peer/1/ping", 0},
         {"POST /peer/1/pass", 0, "{}"},
         {"POST /peer/1/log", 0, "{}"},
@@ -150,6 +152,7 @@ protected:
     RouteMatrix() {
         settings.auth.emplace();
         settings.auth->kind = auth_config::mode::bearer;
+        settings.auth->session.enabled = true;
         settings.server.copilotkit_path = "/copilotkit";
         settings.server.ai_path = "/ai";
         settings.server.console = true;
@@ -190,8 +193,30 @@ protected:
         return added;
     }
 
+    static std::string by_token(std::string_view token) {
+        return token.empty() ? std::string()
+                             : "Authorization: Bearer " + std::string(token) + "\r\n";
+    }
+
+    /// The headers of a page of this server whose session began with the token.
+    const std::string& by_cookie(const std::string& token) {
+        std::string& headers = cookies[token];
+        if (headers.empty()) {
+            const raw_reply begun =
+                ask("POST /agui/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n" +
+                    by_token(token) + "\r\n");
+            EXPECT_EQ(begun.status, 200);
+            const std::string set = begun.header("set-cookie");
+            headers = "Cookie: " + set.substr(0, set.find(';')) + "\r\n" + page_origin;
+        }
+        return headers;
+    }
+
     /// One request for the route, about a thread; without a token if it is empty.
     raw_reply send(const cell_row& row, std::string_view thread, std::string_view token) {
+        return send_with(row, thread, by_token(token));
+    }
+    raw_reply send_with(const cell_row& row, std::string_view thread, std::string_view headers) {
         const std::size_t blank = row.route.find(' ');
         const std::string_view method = row.route.substr(0, blank);
         std::string path(row.route.substr(blank + 1));
@@ -217,9 +242,7 @@ protected:
         // An address of its own, because wrong tokens from one address are slowed.
         std::string head = std::string(method) + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
         head += "X-Forwarded-For: 203.0.113." + std::to_string(requests / 3 % 60) + "\r\n";
-        if (!token.empty()) {
-            head += "Authorization: Bearer " + std::string(token) + "\r\n";
-        }
+        head += headers;
         if (!body.empty()) {
             head +=
                 "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
@@ -295,21 +318,48 @@ protected:
         }
     }
 
+    // A session opens what its token opens, and only for pages of this server.
+    void check_cookies(const served_route& route, const cell_row& row, const std::string& thread) {
+        const auto needed = route.access.needed();
+        const std::string right(needed ? to_string(*needed) : "none");
+        make_thread(thread, "all-of-ada");
+        const std::string& ada = by_cookie(right + "-of-ada");
+        if (route.method != "GET") {
+            const std::string cookie = ada.substr(0, ada.size() - page_origin.size());
+            EXPECT_EQ(send_with(row, thread, cookie).status, 403);
+            EXPECT_EQ(
+                send_with(row, thread, cookie + "Origin: http://evil.example\r\n").status, 403
+            );
+        }
+        check_others(row, thread, by_cookie("all-of-eve"));
+        EXPECT_EQ(send_with(row, thread, ada).status, row.status);
+        if (!route.access.is_open()) {
+            EXPECT_EQ(
+                send_with(row, thread, "Cookie: agui-session=x\r\n" + page_origin).status, 401
+            );
+            EXPECT_EQ(send_with(row, thread, ada + by_token("wrong")).status, 401);
+        }
+        if (needed) {
+            const std::string others = "no-" + right + "-of-ada";
+            EXPECT_EQ(send_with(row, thread, by_cookie(others)).status, 403);
+        }
+    }
+
     std::string messages_of_ada(std::string_view thread) {
         return send({"GET /agui/threads/{threadId}/messages", 200}, thread, "all-of-ada").body;
     }
 
     // Another user's thread must look like one that never existed, and stay as it is.
-    void check_others(const cell_row& row, std::string_view thread) {
+    void check_others(const cell_row& row, std::string_view thread, std::string_view headers) {
         if (row.to_others == others::no_thread) {
             return;
         }
         const std::string before = messages_of_ada(thread);
         EXPECT_THAT(before, HasSubstr("the words of ada"));
         const std::string unknown = replaced(std::string(thread), "ada", "nil");
-        const raw_reply other = send(row, thread, "all-of-eve");
+        const raw_reply other = send_with(row, thread, headers);
         --requests; // The same runId, so that the replies are comparable.
-        const raw_reply never = send(row, unknown, "all-of-eve");
+        const raw_reply never = send_with(row, unknown, headers);
         EXPECT_EQ(other.status, never.status);
         if (row.to_others == others::same_reply) {
             EXPECT_EQ(comparable(replaced(other.body, thread, unknown)), comparable(never.body));
@@ -365,6 +415,8 @@ protected:
     }
 
     shared_store common{session::make_sqlite_store({.path = folder().file("shared.db")})};
+    std::map<std::string, std::string> cookies; ///< by_cookie()
+    const std::string page_origin = "Origin: http://localhost\r\n";
     const std::string zeros = std::string(64, '0');
     int requests = 0;
 };
@@ -388,9 +440,10 @@ TEST_F(RouteMatrix, EveryRouteChecksEveryCaller) {
             expect_unauthorized(
                 send(*row, thread, "admin-of-ada"), R"(Bearer error="invalid_token")"
             );
+            expect_unauthorized(send_with(*row, thread, by_cookie("admin-of-ada")), "Bearer");
             continue;
         }
-        check_others(*row, thread);
+        check_others(*row, thread, by_token("all-of-eve"));
         check_shared(route, *row, thread);
         const auto needed = route.access.needed();
         const std::string right = needed ? std::string(to_string(*needed)) : "none";
@@ -398,6 +451,7 @@ TEST_F(RouteMatrix, EveryRouteChecksEveryCaller) {
         check_other_agent(route, *row, thread);
         check_this_agent(route, *row, thread);
         check_scopes(route, *row, thread);
+        check_cookies(route, *row, thread + "-cookie");
     }
     EXPECT_EQ(seen.size(), cell_rows().size()) << "a row has no route";
 }

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@ using test::ConfigSecret;
 using test::load;
 using test::minimal;
 using test::problem_of;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ConfigAuth : public ConfigSecret {
 protected:
@@ -220,6 +223,67 @@ TEST_F(ConfigAuth, WarnsOfSettingsThatLetNobodyIn) {
              "auth.tokens.0.token_file=" + secret_file("short", "short")}
         )),
         ElementsAre(HasSubstr("auth.tokens[ada].token_file: the token has fewer than 16"))
+    );
+}
+
+TEST_F(ConfigAuth, SessionsAreOffByDefault) {
+    const auto all = load(minimal, with_token({}));
+
+    ASSERT_TRUE(all);
+    EXPECT_EQ(all->auth->session, auth_session_config());
+    EXPECT_FALSE(all->auth->session.enabled);
+    EXPECT_EQ(all->auth->session.life, std::chrono::hours(1));
+    EXPECT_EQ(all->auth->session.site, same_site::lax);
+}
+
+TEST_F(ConfigAuth, SessionsHaveASecretOf32Bytes) {
+    const std::string file = secret_file("session", std::string(32, 'k') + "\n");
+    const auto all = load(
+        minimal, with_token(
+                     {"auth.session.enabled=true", "auth.session.secret_file=" + file,
+                      "auth.session.seconds=86400", "auth.session.same_site=none"}
+                 )
+    );
+    ASSERT_TRUE(all) << all.error().lines.front();
+    EXPECT_EQ(all->auth->session.key.value, std::string(32, 'k'));
+    EXPECT_EQ(all->auth->session.life, std::chrono::hours(24));
+    EXPECT_EQ(all->auth->session.site, same_site::none);
+    EXPECT_THAT(print_config(*all), Not(HasSubstr("kkkk")));
+
+    EXPECT_THAT(
+        problem_of(
+            minimal,
+            with_token({"auth.session.secret_file=" + secret_file("short", std::string(31, 'k'))})
+        ),
+        HasSubstr("auth.session.secret_file: must hold at least 32 bytes")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, with_token({"auth.session.secret_env=AGUI_TEST_KEY"})),
+        HasSubstr("auth.session.secret_env: must hold at least 32 bytes")
+    );
+}
+
+TEST_F(ConfigAuth, SessionsWithoutASecretOfTheirOwnAreWarnedOf) {
+    const auto all = load(minimal, with_token({"auth.session.enabled=true"}));
+
+    ASSERT_TRUE(all);
+    EXPECT_THAT(
+        warnings_of(*all), Contains(HasSubstr("auth.session: without secret_env or secret_file"))
+    );
+}
+
+TEST_F(ConfigAuth, SessionsNeedTokens) {
+    EXPECT_THAT(
+        problem_of(minimal, {"auth.mode=none", "auth.session.enabled=true"}),
+        HasSubstr("auth.session: needs mode = \"bearer\" or \"jwt\"")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, with_token({"auth.session.seconds=86401"})),
+        HasSubstr("auth.session.seconds")
+    );
+    EXPECT_THAT(
+        problem_of(minimal, with_token({"auth.session.same_site=maybe"})),
+        HasSubstr("auth.session.same_site")
     );
 }
 

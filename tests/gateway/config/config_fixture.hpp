@@ -53,9 +53,13 @@ class ConfigSecret : public ConfigFile {
 protected:
     ConfigSecret() {
         ::setenv("AGUI_TEST_KEY", "sk-canary", 1);
+        ::setenv("AGUI_TEST_LONG_KEY", "sk-canary-of-more-than-thirty-two-bytes", 1);
         ::unsetenv("AGUI_TEST_ABSENT");
     }
-    ~ConfigSecret() override { ::unsetenv("AGUI_TEST_KEY"); }
+    ~ConfigSecret() override {
+        ::unsetenv("AGUI_TEST_KEY");
+        ::unsetenv("AGUI_TEST_LONG_KEY");
+    }
 };
 
 } // namespace agui::test
