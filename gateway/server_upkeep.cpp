@@ -54,6 +54,7 @@ asio::awaitable<void> server::impl::drop_old_logs() {
             dropped = co_await store->drop_logs({
                 .ended_since = system_clock().now() - age,
                 .attached_since = system_clock().now() - attached,
+                .now = system_clock().now(),
                 .max_bytes = settings.session.log_max_bytes,
             });
             check_failpoint("sweep.done");

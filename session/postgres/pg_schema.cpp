@@ -1,6 +1,7 @@
 #include "session/postgres/pg_schema.hpp"
 
 #include "session/postgres/pg_run_functions.hpp"
+#include "session/postgres/pg_usage.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -223,8 +224,21 @@ constexpr const char* version_12[] = {
     "CREATE INDEX thread_access_by_principal ON agui.thread_access (principal)",
 };
 
+// Usage of models (store::reserve_usage()). A row is rewritten in place: no index changes.
+constexpr const char* version_13[] = {
+    "CREATE TABLE agui.usage (subject bytea, period bigint, input_tokens bigint NOT NULL, "
+    "output_tokens bigint NOT NULL, micro_cost bigint NOT NULL, PRIMARY KEY (subject, period)) "
+    "WITH (fillfactor = 50)",
+    "CREATE INDEX usage_by_period ON agui.usage (period)",
+    pg_reserve_usage,
+};
+
 constexpr pg_migration all_migrations[] = {
-    {first_schema, false}, {version_10, false}, {version_11, false}, {version_12, false}
+    {first_schema, false},
+    {version_10, false},
+    {version_11, false},
+    {version_12, false},
+    {version_13, false}
 };
 
 std::int64_t newest_of(std::span<const pg_migration> migrations) {

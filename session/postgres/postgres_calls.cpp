@@ -3,6 +3,7 @@
 #include "session/postgres/pg_attachments.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_journal.hpp"
+#include "session/postgres/pg_usage.hpp"
 #include "session/postgres/postgres_store.hpp"
 #include "session/postgres/postgres_submit.hpp"
 #include "session/store/store_failures.hpp"
@@ -253,6 +254,60 @@ asio::awaitable<result<void>> postgres_store::keep_in_table(
         co_return attachments_too_large(bytes_max);
     }
     co_return result<void>();
+}
+
+asio::awaitable<result<usage_reservation>>
+postgres_store::reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) {
+    return on_store<usage_reservation>(
+        [this, claims = std::make_shared<const std::vector<usage_claim>>(std::move(claims)), amount,
+         at = time_.shared(now)] { return reserve_in_table(claims, amount, at); }
+    );
+}
+
+asio::awaitable<result<usage_reservation>> postgres_store::reserve_in_table(
+    std::shared_ptr<const std::vector<usage_claim>> claims, usage_amount amount, unix_ms now
+) {
+    const rows done = co_await write_at_once(shared_, {}, [claims, amount, now] {
+        return reserve_usage_statement(*claims, amount, now);
+    });
+    co_return usage_reservation{now, read_refusal(done, *claims)};
+}
+
+asio::awaitable<result<void>> postgres_store::settle_usage(usage_settlement what) {
+    return on_store<void>([this, what = std::make_shared<const usage_settlement>(std::move(what))] {
+        return settle_in_table(what);
+    });
+}
+
+// Not written at once: a repeated settlement would give back what was used.
+asio::awaitable<result<void>>
+postgres_store::settle_in_table(std::shared_ptr<const usage_settlement> what) {
+    std::function<asio::awaitable<bool>(pg_transaction&)> work = [what](pg_transaction& in
+                                                                 ) -> asio::awaitable<bool> {
+        (void)co_await in.read({});
+        co_await in.commit(settle_usage_statement(*what));
+        co_return true;
+    };
+    (void)co_await transact(shared_.pool, shared_.patience, {}, std::move(work));
+    co_return result<void>();
+}
+
+asio::awaitable<result<usage_reading>>
+postgres_store::read_usage(std::vector<std::string> subjects, unix_ms now) {
+    const unix_ms at = time_.shared(now);
+    const auto found = co_await read([subjects, at] { return select_usage(subjects, at); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_usage_rows(*found, subjects, at);
+}
+
+asio::awaitable<result<std::uint64_t>> postgres_store::bytes_of_principal(std::string principal) {
+    const auto found = co_await read([principal] { return select_bytes_of_principal(principal); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return static_cast<std::uint64_t>(found->at(0).integer(0, 0));
 }
 
 asio::awaitable<result<std::optional<attachment>>>
@@ -547,6 +602,11 @@ asio::awaitable<result<void>> postgres_store::drop_old_logs(log_limits limits) {
     (void)co_await write_at_once(shared_, {}, [since = limits.attached_since] {
         return drop_attachments_before(since);
     });
+    if (limits.now != 0) {
+        (void)co_await write_at_once(shared_, {}, [now = time_.shared(limits.now)] {
+            return drop_usage_before(now);
+        });
+    }
     co_return result<void>();
 }
 

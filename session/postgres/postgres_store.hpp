@@ -78,6 +78,13 @@ public:
     boost::asio::awaitable<result<std::optional<thread_access>>> access_of(thread_key key) override;
     boost::asio::awaitable<result<std::optional<shared_thread>>>
     find_shared(std::string shared_id, std::string principal) override;
+    boost::asio::awaitable<result<usage_reservation>>
+    reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) override;
+    boost::asio::awaitable<result<void>> settle_usage(usage_settlement what) override;
+    boost::asio::awaitable<result<usage_reading>>
+    read_usage(std::vector<std::string> subjects, unix_ms now) override;
+    boost::asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string principal
+    ) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<located_run>>
@@ -153,6 +160,12 @@ private:
     title_in_table(thread_key key, std::string from, std::string to);
     boost::asio::awaitable<result<void>>
     keep_in_table(thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max);
+
+    boost::asio::awaitable<result<usage_reservation>> reserve_in_table(
+        std::shared_ptr<const std::vector<usage_claim>> claims, usage_amount amount, unix_ms now
+    );
+    boost::asio::awaitable<result<void>>
+    settle_in_table(std::shared_ptr<const usage_settlement> what);
 
     void note_failure(const std::string& reason);
     void note_success();

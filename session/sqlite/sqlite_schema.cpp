@@ -205,7 +205,17 @@ void add_access(database& db) {
     db.execute("CREATE INDEX thread_access_by_principal ON thread_access (principal)");
 }
 
-constexpr sqlite_migration all_migrations[] = {create_schema, add_claims, add_access};
+// Usage of models (store::reserve_usage()). `period` is a day or a month: period_number().
+void add_usage_table(database& db) {
+    db.execute("CREATE TABLE usage (subject TEXT NOT NULL, period INTEGER NOT NULL, "
+               "input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, "
+               "micro_cost INTEGER NOT NULL, PRIMARY KEY (subject, period)) WITHOUT ROWID");
+    db.execute("CREATE INDEX usage_by_period ON usage (period)");
+}
+
+constexpr sqlite_migration all_migrations[] = {
+    create_schema, add_claims, add_access, add_usage_table
+};
 
 std::int64_t newest_of(std::span<const sqlite_migration> migrations) {
     return sqlite_first_version - 1 + static_cast<std::int64_t>(migrations.size());

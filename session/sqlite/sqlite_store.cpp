@@ -318,6 +318,33 @@ sqlite_store::find_shared(std::string shared_id, std::string principal) {
     });
 }
 
+asio::awaitable<result<usage_reservation>>
+sqlite_store::reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) {
+    return write<usage_reservation>([this, claims = std::move(claims), amount, now] {
+        return tables_.usage.reserve(claims, amount, now);
+    });
+}
+
+asio::awaitable<result<void>> sqlite_store::settle_usage(usage_settlement what) {
+    return write<void>([this, what = std::move(what)]() -> result<void> {
+        tables_.usage.settle(what);
+        return {};
+    });
+}
+
+asio::awaitable<result<usage_reading>>
+sqlite_store::read_usage(std::vector<std::string> subjects, unix_ms now) {
+    return read<usage_reading>([this, subjects = std::move(subjects), now] {
+        return tables_.usage.read(subjects, now);
+    });
+}
+
+asio::awaitable<result<std::uint64_t>> sqlite_store::bytes_of_principal(std::string principal) {
+    return read<std::uint64_t>([this, principal = std::move(principal)] {
+        return tables_.usage.bytes_of_principal(principal);
+    });
+}
+
 asio::awaitable<result<std::vector<log_entry>>>
 sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     return read<std::vector<log_entry>>([this, run_number, after, limit] {
@@ -437,7 +464,10 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
     co_await restore_reserve();
     for (;;) {
         const auto more = co_await write<bool>([this, limits] {
-            const bool dropped = tables_.attachments.erase_some(limits.attached_since);
+            bool dropped = tables_.attachments.erase_some(limits.attached_since);
+            if (limits.now != 0) {
+                dropped = tables_.usage.erase_some(limits.now) || dropped;
+            }
             return log_jobs_.drop_some(limits) || dropped;
         });
         if (!more) {

@@ -78,6 +78,13 @@ public:
     boost::asio::awaitable<result<std::optional<thread_access>>> access_of(thread_key key) override;
     boost::asio::awaitable<result<std::optional<shared_thread>>>
     find_shared(std::string shared_id, std::string principal) override;
+    boost::asio::awaitable<result<usage_reservation>>
+    reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) override;
+    boost::asio::awaitable<result<void>> settle_usage(usage_settlement what) override;
+    boost::asio::awaitable<result<usage_reading>>
+    read_usage(std::vector<std::string> subjects, unix_ms now) override;
+    boost::asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string principal
+    ) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<std::optional<run_record>>>

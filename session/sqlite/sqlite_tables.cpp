@@ -53,6 +53,7 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       attachments(*db),
       access(*db),
       queue(*db),
+      usage(*db),
       removal(*db, log, attempts, queue),
       cache(cached_bytes_max),
       messages(settings.memory) {

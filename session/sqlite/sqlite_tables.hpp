@@ -12,6 +12,7 @@
 #include "session/sqlite/sqlite_runs.hpp"
 #include "session/sqlite/sqlite_thread_reader.hpp"
 #include "session/sqlite/sqlite_threads.hpp"
+#include "session/sqlite/sqlite_usage.hpp"
 #include "session/sqlite/thread_cache.hpp"
 #include "session/store/message_cache.hpp"
 #include "session/store/store.hpp"
@@ -43,6 +44,7 @@ struct sqlite_tables {
     sqlite_attachments attachments;
     sqlite_access access;
     sqlite_queue queue;
+    sqlite_usage usage;
     sqlite_removal removal;
     thread_cache cache;
     message_cache messages; ///< The messages of long threads, which `cache` cannot hold.

@@ -8,6 +8,7 @@
 #include "session/store/list_cursor.hpp"
 #include "session/store/memory_attachments.hpp"
 #include "session/store/memory_thread.hpp"
+#include "session/store/memory_usage.hpp"
 #include "session/store/store_failures.hpp"
 #include "session/store/thread_views.hpp"
 
@@ -200,6 +201,30 @@ public:
         co_return shared_thread{known.thread.key, *right};
     }
 
+    asio::awaitable<result<usage_reservation>>
+    reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) override {
+        co_return usage_.reserve(claims, amount, now);
+    }
+
+    asio::awaitable<result<void>> settle_usage(usage_settlement what) override {
+        usage_.settle(what);
+        co_return result<void>();
+    }
+
+    asio::awaitable<result<usage_reading>>
+    read_usage(std::vector<std::string> subjects, unix_ms now) override {
+        co_return usage_.read(subjects, now);
+    }
+
+    asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string principal) override {
+        std::uint64_t bytes = 0;
+        for (const std::shared_ptr<memory_thread>& each : threads_of(principal)) {
+            const std::lock_guard lock(each->mutex);
+            bytes += each->thread.bytes;
+        }
+        co_return bytes;
+    }
+
     void append_log(
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     ) override {
@@ -314,6 +339,9 @@ public:
 
     asio::awaitable<result<void>> drop_logs(log_limits limits) override {
         attachments_.drop_before(limits.attached_since);
+        if (limits.now != 0) {
+            usage_.drop_before(limits.now);
+        }
         co_return result<void>();
     }
 
@@ -324,6 +352,16 @@ private:
         const std::lock_guard lock(mutex_);
         const auto found = threads_.find(key);
         return found == threads_.end() ? nullptr : found->second;
+    }
+
+    std::vector<std::shared_ptr<memory_thread>> threads_of(const std::string& principal) const {
+        std::vector<std::shared_ptr<memory_thread>> found;
+        const std::lock_guard lock(mutex_);
+        for (auto it = threads_.lower_bound({principal, {}});
+             it != threads_.end() && it->first.principal == principal; ++it) {
+            found.push_back(it->second);
+        }
+        return found;
     }
 
     // Returns the result of `part`, called with the thread locked.
@@ -468,23 +506,20 @@ private:
     std::atomic<std::int64_t> run_count_{0};
     std::atomic<std::int64_t> queued_count_{0};
     memory_attachments attachments_;
+    memory_usage usage_;
     const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
 };
 
 std::vector<std::shared_ptr<memory_thread>> memory_store::candidates_for(const thread_query& query
 ) const {
+    if (!query.opened) {
+        return threads_of(query.principal);
+    }
     std::vector<std::shared_ptr<memory_thread>> candidates;
     const std::lock_guard lock(mutex_);
-    if (query.opened) {
-        for (const auto& [id, thread] : shared_) {
-            candidates.push_back(thread);
-        }
-        return candidates;
-    }
-    for (auto it = threads_.lower_bound({query.principal, {}});
-         it != threads_.end() && it->first.principal == query.principal; ++it) {
-        candidates.push_back(it->second);
+    for (const auto& [id, thread] : shared_) {
+        candidates.push_back(thread);
     }
     return candidates;
 }

@@ -12,6 +12,7 @@
 #include "session/conversation/thread.hpp"
 #include "session/conversation/thread_access.hpp"
 #include "session/store/lease.hpp"
+#include "session/store/usage.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -339,6 +340,26 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<shared_thread>>>
     find_shared(std::string shared_id, std::string principal) = 0;
 
+    // The usage of models, by subject (usage_claim) and by day and month of UTC. The times are
+    // given in this machine's time; the store's time decides about the day and the month. Dropped
+    // by drop_logs() (first_kept_period()), and not with threads.
+
+    /// Adds `amount` to the day and the month of each subject, or to none if one of their limits
+    /// would be exceeded. It is durable when this returns. Calls at the same time, in all
+    /// processes, never exceed a limit together. With PostgreSQL, an amount may be added twice if
+    /// the connection is lost meanwhile. At most usage_claims_max claims, of different subjects.
+    [[nodiscard]] virtual boost::asio::awaitable<result<usage_reservation>>
+    reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) = 0;
+    /// Replaces a reservation by what was used, once, in the day and month of the reservation. It
+    /// may exceed the limits. After a failure, the reservation may stay.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>> settle_usage(usage_settlement what
+    ) = 0;
+    [[nodiscard]] virtual boost::asio::awaitable<result<usage_reading>>
+    read_usage(std::vector<std::string> subjects, unix_ms now) = 0;
+    /// The sizes of all threads of the principal (thread_summary::bytes) together.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::uint64_t>>
+    bytes_of_principal(std::string principal) = 0;
+
     // Run records; nullopt if there is no such run or thread.
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
@@ -448,17 +469,19 @@ public:
     /// server ignores it. Safe to call from any thread.
     virtual void use_password(std::string /*password*/) {} // NOLINT(*-value-param): for overrides.
 
-    /// The limits that drop_logs() applies to logs of ended runs, failed attempts and attachments.
+    /// The limits that drop_logs() applies to logs of ended runs, failed attempts, attachments and
+    /// counted usage.
     struct log_limits {
         /// Logs of runs that ended earlier are dropped, and attempts that were made earlier.
         unix_ms ended_since = 0;
         unix_ms attached_since = 0; ///< Attachments that were kept earlier are dropped.
+        unix_ms now = 0; ///< Usage that is not kept at this time is dropped; 0 keeps all.
         /// Then the oldest are dropped until the logs take about this much, and the attempts an
         /// eighth of it; 0 for no limit.
         std::uint64_t max_bytes = 0;
     };
-    /// Drops logs of ended runs, failed attempts and attachments. The runs' records stay. A store
-    /// that drops logs by whole days may keep them for a day longer.
+    /// Drops logs of ended runs, failed attempts, attachments and usage. The runs' records stay. A
+    /// store that drops logs by whole days may keep them for a day longer.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
     /// Writes the queued data and ends the store's thread, if it has one. May be repeated; no other

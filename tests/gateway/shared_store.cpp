@@ -400,6 +400,21 @@ public:
     find_shared(std::string shared_id, std::string principal) override {
         return store_->find_shared(std::move(shared_id), std::move(principal));
     }
+    asio::awaitable<result<session::usage_reservation>> reserve_usage(
+        std::vector<session::usage_claim> claims, session::usage_amount amount, unix_ms now
+    ) override {
+        return store_->reserve_usage(std::move(claims), amount, now);
+    }
+    asio::awaitable<result<void>> settle_usage(session::usage_settlement what) override {
+        return store_->settle_usage(std::move(what));
+    }
+    asio::awaitable<result<session::usage_reading>>
+    read_usage(std::vector<std::string> subjects, unix_ms now) override {
+        return store_->read_usage(std::move(subjects), now);
+    }
+    asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string principal) override {
+        return store_->bytes_of_principal(std::move(principal));
+    }
     bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
     asio::awaitable<result<std::vector<session::log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {

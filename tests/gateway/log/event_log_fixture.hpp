@@ -138,6 +138,20 @@ public:
     find_shared(std::string, std::string) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<session::usage_reservation>>
+    reserve_usage(std::vector<session::usage_claim>, session::usage_amount, unix_ms) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<void>> settle_usage(session::usage_settlement) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<session::usage_reading>>
+    read_usage(std::vector<std::string>, unix_ms) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<std::optional<session::run_record>>>
     find_run(session::thread_key, std::string) override {
         throw std::logic_error("not used");
