@@ -41,6 +41,10 @@ std::string_view failure_text(runner::model_failure::kind kind) noexcept {
         return "timeout";
     case memory:
         return "no_memory";
+    case over_quota:
+        return "over_quota";
+    case uncounted:
+        return "uncounted";
     case cancelled:
         return "cancelled";
     }

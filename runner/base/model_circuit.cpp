@@ -25,6 +25,8 @@ bool is_outage(const model_failure& failed) noexcept {
         return true;
     case model_failure::kind::rejected:
     case model_failure::kind::memory:
+    case model_failure::kind::over_quota:
+    case model_failure::kind::uncounted:
     case model_failure::kind::cancelled:
         break;
     }

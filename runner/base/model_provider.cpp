@@ -22,6 +22,10 @@ std::string_view name_of(model_failure::kind kind) noexcept {
         return "timeout";
     case model_failure::kind::memory:
         return "memory";
+    case model_failure::kind::over_quota:
+        return "over_quota";
+    case model_failure::kind::uncounted:
+        return "uncounted";
     case model_failure::kind::cancelled:
         return "cancelled";
     }
@@ -48,6 +52,10 @@ void add_usage(std::vector<token_usage>& all, const token_usage& more) {
         }
     }
     all.push_back(more);
+}
+
+bool is_own_refusal(model_failure::kind what) noexcept {
+    return what == model_failure::kind::over_quota || what == model_failure::kind::uncounted;
 }
 
 bool is_valid_stop(const std::vector<std::string>& stop) noexcept {

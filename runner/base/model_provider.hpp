@@ -20,6 +20,8 @@
 
 namespace agui::runner {
 
+class stop_source;
+
 /// A tool as it is offered to a model.
 struct tool_definition {
     std::string name;
@@ -82,8 +84,12 @@ struct model_request {
     /// model_provider::name() of the provider that is asked. Data that a provider wants sent back
     /// goes to that provider alone.
     std::string_view provider = {};
-    std::string_view thread = {};  ///< Id of the conversation, for prompt caches; may be empty.
-    std::string_view run = {};     ///< Id of the run; may be empty. Never sent.
+    std::string_view thread = {}; ///< Id of the conversation, for prompt caches; may be empty.
+    std::string_view run = {};    ///< Id of the run; may be empty. Never sent.
+    /// Who asks, for the counting of usage: the owner of the conversation and the address of the
+    /// client, which may be empty. Never sent.
+    std::string_view principal = {};
+    std::string_view address = {};
     std::string_view instructions; ///< System text; may be empty.
     /// Made by session::model_history(). The provider empties it once it has written the request,
     /// so that a long history takes no memory while the model answers.
@@ -97,6 +103,9 @@ struct model_request {
     /// Tools that a message names (session::prompt_record::tools) are told with it, not in the list
     /// (added_tools). Only for a provider that adds_tools().
     bool adds_tools = false;
+    /// The stop of the run; may be null. A provider that awaits something before it asks its server
+    /// looks at it right before it asks: a cancellation arrives later than a stop.
+    const stop_source* stop = nullptr;
 };
 
 /// A tool that the model's server executes by itself while it answers, such as a web search.
@@ -205,11 +214,13 @@ struct model_failure {
     enum class kind {
         /// No connection, 408, 429, 5xx, an error in the stream, or a body that is not an answer.
         unavailable,
-        lost,      ///< The answer had begun, but ended or broke without its end mark.
-        rejected,  ///< Any other 4xx: the request is at fault.
-        timeout,   ///< While connecting, before the first byte, or between two events.
-        memory,    ///< The memory budget has no room for the answer.
-        cancelled, ///< The coroutine was cancelled.
+        lost,       ///< The answer had begun, but ended or broke without its end mark.
+        rejected,   ///< Any other 4xx: the request is at fault.
+        timeout,    ///< While connecting, before the first byte, or between two events.
+        memory,     ///< The memory budget has no room for the answer.
+        over_quota, ///< Not asked: the caller's quota is used up.
+        uncounted,  ///< Not asked: the usage of the call could not be stored.
+        cancelled,  ///< The coroutine was cancelled.
     };
     kind what = kind::unavailable;
     int status = 0;     ///< HTTP status; 0 if none was received.
@@ -222,6 +233,10 @@ struct model_failure {
     /// The server's id of the request, which its support asks for; empty if it sent none.
     std::string request_id = {};
 };
+
+/// True if the gateway itself has refused the call: no server was asked, and asking another one
+/// would not help.
+[[nodiscard]] bool is_own_refusal(model_failure::kind what) noexcept;
 
 /// How much of a server's error text is read. It is more than is kept, so that keys are cut out
 /// before the text is cut.

@@ -17,6 +17,7 @@ stop_class class_of(stop_reason reason) noexcept {
     case stop_reason::max_rounds:
     case stop_reason::tool_loop:
     case stop_reason::token_limit:
+    case stop_reason::quota_exceeded:
     case stop_reason::max_output_tokens:
         return stop_class::stopped;
     case stop_reason::resume_rejected:
@@ -56,6 +57,8 @@ std::string_view error_code(stop_reason reason) noexcept {
         return "tool_loop_detected";
     case stop_reason::token_limit:
         return "token_limit";
+    case stop_reason::quota_exceeded:
+        return "quota_exceeded";
     case stop_reason::max_output_tokens:
         return "max_output_tokens";
     case stop_reason::resume_rejected:
@@ -117,6 +120,8 @@ std::string_view describe(stop_reason reason) noexcept {
         return "The model kept repeating the same tool call.";
     case stop_reason::token_limit:
         return "The run reached a limit of tokens or of size.";
+    case stop_reason::quota_exceeded:
+        return "The quota of tokens or of money is used up.";
     case stop_reason::max_output_tokens:
         return "The answer reached its maximum length.";
     case stop_reason::resume_rejected:

@@ -25,6 +25,7 @@ enum class stop_reason {
     max_rounds, ///< `max_rounds_exceeded`
     tool_loop,  ///< `tool_loop_detected`
     token_limit,
+    quota_exceeded,    ///< The caller's tokens or money for a day or a month are used up.
     max_output_tokens, ///< The text was cut off at its maximum length.
     // Failures.
     resume_rejected, ///< The request's answers to approvals were refused.

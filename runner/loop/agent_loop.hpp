@@ -205,6 +205,7 @@ struct called_agent {
 struct run_request {
     session::thread_key key;
     std::string run_id;
+    std::string address = {}; ///< model_request::address
     agent_settings agent;
     /// Never null. Released before the model is asked.
     std::shared_ptr<const session::thread_record> thread;

@@ -111,6 +111,9 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             models_.prefer(index);
             co_return on_answer(**outcome);
         }
+        if (is_own_refusal(outcome->error().what)) {
+            co_return on_own_refusal(outcome->error());
+        }
         on_failure(index, outcome->error());
         if (!turn_->empty() || failed_->what == model_failure::kind::cancelled) {
             co_return reason_of(*failed_);
@@ -277,6 +280,15 @@ model_sink& model_round::sink() noexcept {
     return reply_ ? static_cast<model_sink&>(*reply_) : *turn_;
 }
 
+// No model failed, so nothing is recorded, and no other model is asked.
+stop_reason model_round::on_own_refusal(const model_failure& refused) {
+    run_.services.log.log(
+        log_level::warning, "a model was not asked",
+        {{"run", session::client_run_id(run_.request.run_id)}, {"detail", refused.detail}}
+    );
+    return reason_of(refused);
+}
+
 void model_round::on_failure(std::size_t index, model_failure error) {
     failed_ = std::make_unique<model_failure>(std::move(error));
     const model_failure& failed = *failed_;
@@ -341,6 +353,10 @@ stop_reason model_round::reason_of(const model_failure& failed) const {
         return stop_reason::model_timeout;
     case model_failure::kind::memory:
         return stop_reason::overloaded;
+    case model_failure::kind::over_quota:
+        return stop_reason::quota_exceeded;
+    case model_failure::kind::uncounted:
+        return stop_reason::store_unavailable;
     case model_failure::kind::cancelled:
         return stop_reason::cancelled;
     }

@@ -82,6 +82,7 @@ private:
     void show_media(const generated_media& made);
     [[nodiscard]] std::string_view count_arriving(std::size_t bytes);
     [[nodiscard]] model_sink& sink() noexcept;
+    [[nodiscard]] stop_reason on_own_refusal(const model_failure& refused);
     void on_failure(std::size_t index, model_failure error);
     [[nodiscard]] stop_reason give_up();
     void keep_attempt(std::size_t index, const model_failure& failed);

@@ -80,6 +80,9 @@ model_request round_requests::plain(std::size_t index, bool first) const {
     request.provider = models_.provider(index).name();
     request.thread = run_.request.key.thread_id;
     request.run = run_.request.run_id;
+    request.principal = run_.request.key.principal;
+    request.address = run_.request.address;
+    request.stop = &run_.stop;
     // The model would obey a forced choice again after each result, endlessly.
     if (!first || !run_.request.new_user_turn) {
         request.parameters.tool_choice.reset();

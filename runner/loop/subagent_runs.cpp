@@ -229,6 +229,7 @@ subagent_runs::request_for(const called_agent& agent, session::thread_record thr
     run_request request;
     request.key = run_.request.key;
     request.run_id = run_.request.run_id;
+    request.address = run_.request.address;
     request.agent = agent.settings;
     request.next = next_of(thread);
     request.new_user_turn = thread.nodes.size() == 1;

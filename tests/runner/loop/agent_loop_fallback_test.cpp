@@ -91,6 +91,27 @@ TEST_F(Fallback, HostedToolsAreActivitiesThatEndWithTheAnswer) {
     );
 }
 
+// No model has failed, so none is recorded, and another one would be refused in the same way.
+TEST_F(Fallback, NoModelIsAskedAfterAQuotaIsUsedUp) {
+    using kind = model_failure::kind;
+    const std::pair<kind, stop_reason> ends[] = {
+        {kind::over_quota, stop_reason::quota_exceeded},
+        {kind::uncounted, stop_reason::store_unavailable}
+    };
+    for (const auto& [what, end] : ends) {
+        model.turns = {fails(what)};
+        sink.steps.clear();
+        sink.commits.clear();
+
+        play();
+
+        EXPECT_EQ(sink.end.reason, end);
+        EXPECT_EQ(sink.steps, (std::vector<std::string>{"finish"}));
+        EXPECT_TRUE(second.histories.empty());
+        EXPECT_TRUE(sink.attempts.empty());
+    }
+}
+
 TEST_F(Fallback, TheLastFailureIsTheRunsEnd) {
     model.turns = {fails(model_failure::kind::timeout)};
     second.turns = {fails(model_failure::kind::unavailable)};

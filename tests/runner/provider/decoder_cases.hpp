@@ -61,6 +61,8 @@ inline std::string describe_answer(const runner::model_outcome& outcome) {
             return "rejected " + std::to_string(failed.status) + said;
         case runner::model_failure::kind::timeout:
         case runner::model_failure::kind::memory:
+        case runner::model_failure::kind::over_quota:
+        case runner::model_failure::kind::uncounted:
         case runner::model_failure::kind::cancelled:
             return "not the decoder's business";
         }

@@ -16,7 +16,7 @@ constexpr stop_reason all_reasons[] = {
     stop_reason::model_unavailable, stop_reason::model_rejected,
     stop_reason::model_timeout,     stop_reason::store_unavailable,
     stop_reason::shutdown,          stop_reason::error,
-    stop_reason::resume_rejected,
+    stop_reason::resume_rejected,   stop_reason::quota_exceeded,
 };
 
 struct expected_end {
@@ -51,6 +51,8 @@ constexpr expected_end ends[] = {
     {stop_reason::tool_loop, false, cancelled, R"("code":"tool_loop_detected"})",
      "tool_loop_detected"},
     {stop_reason::token_limit, false, cancelled, R"("code":"token_limit"})", "token_limit"},
+    {stop_reason::quota_exceeded, false, cancelled, R"("code":"quota_exceeded"})", "quota_exceeded"
+    },
     {stop_reason::cancelled, true, cancelled, R"("code":"user_stop"})", "user_stop"},
     {stop_reason::aborted, true, cancelled, R"("code":"plugin_stop"})", "plugin_stop"},
     {stop_reason::superseded, true, cancelled, R"("code":"superseded"})", "superseded"},
@@ -62,6 +64,7 @@ constexpr expected_end ends[] = {
     {stop_reason::tool_loop, true, cancelled, R"("code":"tool_loop_detected"})",
      "tool_loop_detected"},
     {stop_reason::token_limit, true, cancelled, R"("code":"token_limit"})", "token_limit"},
+    {stop_reason::quota_exceeded, true, cancelled, R"("code":"quota_exceeded"})", "quota_exceeded"},
     {stop_reason::resume_rejected, false, R"("code":"resume_rejected"})",
      R"("code":"resume_rejected"})", ""},
     {stop_reason::resume_rejected, true, R"("code":"resume_rejected"})",
