@@ -74,7 +74,12 @@ server::impl::impl(config what, server_options given)
           settings.server.console ? std::make_unique<kept_requests>(system_clock(), &memory)
                                   : nullptr
       ),
-      providers(make_providers(settings, options, log, &heavy, asked.get())),
+      limits(
+          settings.quotas.empty()
+              ? nullptr
+              : std::make_unique<quotas>(make_quota_rules(settings), *store, system_clock())
+      ),
+      providers(make_providers(settings, options, log, &heavy, asked.get(), limits.get())),
       // Parsing of requests.
       parser(make_input_limits(settings), heavy),
       // Other gateways.
@@ -93,7 +98,7 @@ server::impl::impl(config what, server_options given)
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
            log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
-           peers.get(), &heavy, &prefixes},
+           peers.get(), &heavy, &prefixes, limits.get()},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
@@ -114,7 +119,8 @@ server::impl::impl(config what, server_options given)
           no_room,
           refused,
           make_networks(settings.server.trusted_proxies),
-          peers ? std::string_view(peer_secret) : std::string_view()
+          peers ? std::string_view(peer_secret) : std::string_view(),
+          limits.get()
       } {
     // I/O threads, not started yet, each with its connections.
     const std::size_t count = thread_count(settings.server);
@@ -173,6 +179,7 @@ asio::awaitable<void> server::impl::prepare() {
     if (peers) {
         co_await announce();
     }
+    co_await count_gateways();
     // First, because messages left in queues are answered with these tools.
     co_await mcp->start(mcp_start_wait);
     co_await runs.recover();

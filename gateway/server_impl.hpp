@@ -6,6 +6,7 @@
 #include "gateway/http/router.hpp"
 #include "gateway/peers/peer_client.hpp"
 #include "gateway/peers/peer_streams.hpp"
+#include "gateway/quota/quotas.hpp"
 #include "gateway/routes/input_parser.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "gateway/server.hpp"
@@ -66,6 +67,7 @@ struct server::impl {
     boost::asio::awaitable<void> drop_old_logs();
     boost::asio::awaitable<void> look_for_lost_runs();
     boost::asio::awaitable<void> look_after_auth();
+    boost::asio::awaitable<void> count_gateways();
     void watch_signals();
     void warn_of_settings();
     using provider_list =
@@ -104,6 +106,7 @@ struct server::impl {
     heavy_work heavy; ///< After the contexts, because its work resumes on them.
     runner::prefix_watch prefixes;
     std::unique_ptr<kept_requests> asked; ///< Null without the console.
+    std::unique_ptr<quotas> limits;       ///< Null without [[quotas]].
     provider_map providers;
     input_parser parser;
     std::unique_ptr<peer_client> peers; ///< Null if no other process uses the store.

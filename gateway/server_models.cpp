@@ -2,6 +2,7 @@
 #include "gateway/server_parts.hpp"
 
 #include "gateway/base/warned_names.hpp"
+#include "gateway/quota/metered_provider.hpp"
 #include "runner/anthropic/anthropic_dialect.hpp"
 #include "runner/anthropic/anthropic_rules.hpp"
 #include "runner/base/model_circuit.hpp"
@@ -112,9 +113,7 @@ std::string account_of(const model_config& model) {
     return sha256_text(model.base_url + "\n" + key).substr(0, digits);
 }
 
-} // namespace
-
-std::unique_ptr<runner::model_provider> make_provider(
+std::unique_ptr<runner::model_provider> make_unmetered(
     const config& all, const model_config& model, const server_options& options, logger& log,
     heavy_work* heavy, runner::call_observer* observer
 ) {
@@ -139,16 +138,29 @@ std::unique_ptr<runner::model_provider> make_provider(
     return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));
 }
 
+} // namespace
+
+std::unique_ptr<runner::model_provider> make_provider(
+    const config& all, const model_config& model, const server_options& options, logger& log,
+    heavy_work* heavy, runner::call_observer* observer, quotas* limits
+) {
+    auto made = make_unmetered(all, model, options, log, heavy, observer);
+    if (limits == nullptr) {
+        return made;
+    }
+    return std::make_unique<metered_provider>(std::move(made), model.metering, *limits, log);
+}
+
 provider_map make_providers(
     const config& all, const server_options& options, logger& log, heavy_work* heavy,
-    runner::call_observer* observer
+    runner::call_observer* observer, quotas* limits
 ) {
     provider_map providers;
     for (const model_config& model : all.models) {
         runner::model_circuit::settings circuit = model.circuit;
         circuit.model = model.name;
         providers[model.name] = std::make_unique<replaceable_provider>(
-            make_provider(all, model, options, log, heavy, observer),
+            make_provider(all, model, options, log, heavy, observer, limits),
             std::make_shared<runner::model_circuit>(std::move(circuit), system_clock(), log)
         );
     }

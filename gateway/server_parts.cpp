@@ -1,6 +1,7 @@
 #include "gateway/server_parts.hpp"
 
 #include "gateway/agents_own_tools.hpp"
+#include "gateway/auth/caller.hpp"
 #include "gateway/run/title_request.hpp"
 #include "session/base/sha256_text.hpp"
 
@@ -41,6 +42,13 @@ std::string prompt_source_of(const agent_config& agent) {
     return sha256_text(text + agent.instructions).substr(0, digits);
 }
 
+// Without the input, which is unknown before the request.
+session::usage_amount first_call_of(const model_config& model) {
+    const std::int64_t output =
+        model.parameters.max_output_tokens.value_or(model.metering.reserved_output);
+    return {1, output, cost_of(model.metering.price, 1, output)};
+}
+
 agent_entry
 make_agent(const config& all, const agent_config& agent, const provider_map& providers) {
     agent_entry entry;
@@ -61,6 +69,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     }
     entry.settings.parameters = parameters_of(agent, find_model(all, agent.models.front()));
     entry.model = providers.at(agent.models.front()).get();
+    entry.first_call = first_call_of(find_model(all, agent.models.front()));
     for (std::size_t i = 1; i < agent.models.size(); ++i) {
         const model_config& model = find_model(all, agent.models[i]);
         entry.fallbacks.push_back({providers.at(model.name).get(), parameters_of(agent, model)});
@@ -179,6 +188,21 @@ run_settings make_run_settings(
     add_own_tools(all, settings);
     settings.default_agent = default_agent(all);
     return settings;
+}
+
+std::vector<quota_rule> make_quota_rules(const config& all) {
+    std::vector<quota_rule> rules;
+    for (const quota_config& each : all.quotas) {
+        quota_rule& rule = rules.emplace_back();
+        rule.per = each.per;
+        rule.limits = each.limits;
+        if (!each.user.empty()) {
+            rule.principal = principal_of(each.tenant, each.user);
+        } else if (!each.tenant.empty()) {
+            rule.tenant = principal_of({}, each.tenant); // As it is written in a principal.
+        }
+    }
+    return rules;
 }
 
 translator::input_limits make_input_limits(const config& all) {

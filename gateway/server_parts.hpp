@@ -4,6 +4,7 @@
 #include "gateway/auth/key_source.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/http/http_connection.hpp"
+#include "gateway/quota/quotas.hpp"
 #include "gateway/replaceable_provider.hpp"
 #include "gateway/run/run_settings.hpp"
 #include "gateway/server.hpp"
@@ -34,15 +35,17 @@ using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>
 make_store(const session_config& session, logger& log, memory_budget* memory = nullptr);
 /// The provider of one [models.NAME]: a dialect over HTTP, the OpenAI dialect played from a script,
 /// or the provider that the embedding program supplies. `log` must outlive it, and so must
-/// `observer`, which may be null. The observer does not see the program's own providers.
+/// `observer`, which may be null. The observer does not see the program's own providers. With
+/// `limits`, which must outlive it too, its calls are counted.
 [[nodiscard]] std::unique_ptr<runner::model_provider> make_provider(
     const config& all, const model_config& model, const server_options& options, logger& log,
-    heavy_work* heavy, runner::call_observer* observer
+    heavy_work* heavy, runner::call_observer* observer, quotas* limits = nullptr
 );
 [[nodiscard]] provider_map make_providers(
     const config& all, const server_options& options, logger& log, heavy_work* heavy = nullptr,
-    runner::call_observer* observer = nullptr
+    runner::call_observer* observer = nullptr, quotas* limits = nullptr
 );
+[[nodiscard]] std::vector<quota_rule> make_quota_rules(const config& all);
 /// The state of each model's circuit, for GET /readyz?detail:
 /// `{"main":{"circuit":"closed","failures":0}}`.
 [[nodiscard]] boost::json::object circuits_of(const provider_map& providers);

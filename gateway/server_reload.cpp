@@ -33,7 +33,8 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
         const model_config& model = next.models[i];
         if (is_served(model.provider) && model.api_key.value != settings.models[i].api_key.value) {
             made.emplace_back(
-                model.name, make_provider(next, model, options, log, &heavy, asked.get())
+                model.name,
+                make_provider(next, model, options, log, &heavy, asked.get(), limits.get())
             );
         }
     }

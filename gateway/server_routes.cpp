@@ -23,6 +23,7 @@
 #include "gateway/routes/steer_route.hpp"
 #include "gateway/routes/tanstack_route.hpp"
 #include "gateway/routes/thread_routes.hpp"
+#include "gateway/routes/usage_route.hpp"
 #include "gateway/routes/welcome_route.hpp"
 #include "session/base/clock.hpp"
 
@@ -173,6 +174,9 @@ std::vector<route> server::impl::make_routes() {
     table.push_back(make_state_route(runs, parser));
     for (route& one : make_session_routes(auth, system_clock())) {
         table.push_back(std::move(one));
+    }
+    if (limits) {
+        table.push_back(make_usage_route(*limits));
     }
     for (route& one : make_claim_routes(*store, system_clock())) {
         table.push_back(std::move(one));

@@ -86,12 +86,24 @@ asio::awaitable<void> server::impl::look_for_lost_runs() {
             if (peers && !is_announced) {
                 co_await announce();
             }
+            co_await count_gateways();
             co_await runs.recover();
         } catch (const std::exception& error) {
             log.log(
                 log_level::error, "the search for lost runs has failed", {{"error", error.what()}}
             );
         }
+    }
+}
+
+/// Gateways on the same store share the limits of requests and runs.
+asio::awaitable<void> server::impl::count_gateways() {
+    if (!limits || !store->is_shared()) {
+        co_return;
+    }
+    const auto others = co_await store->other_gateways();
+    if (others) { // Otherwise the last number is the best one known.
+        limits->set_gateways(others->size() + 1);
     }
 }
 

@@ -49,6 +49,8 @@ struct accepted_run {
         /// active runs: otherwise requests for one thread need not begin in order.
         std::unique_ptr<run_registry::key_lock> thread_lock;
         std::unique_ptr<run_registry::admission> admission;
+        /// Its place among the runs of its principal (quotas::admit_run()); may be null.
+        std::shared_ptr<const void> quota_place;
         /// The lease of the thread, once acquired. Code that fails afterwards must release it.
         session::lease_ptr held;
 

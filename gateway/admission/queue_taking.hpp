@@ -20,7 +20,7 @@ namespace agui::gateway {
 /// error.
 [[nodiscard]] inline bool may_succeed_later(errc code) noexcept {
     return code == errc::store_unavailable || code == errc::internal || code == errc::overloaded ||
-           code == errc::lease_lost;
+           code == errc::lease_lost || code == errc::quota_exceeded;
 }
 
 /// Moves queued messages of a thread into a request whose run is about to begin. Does so if the

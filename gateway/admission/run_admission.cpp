@@ -4,6 +4,7 @@
 #include "gateway/admission/repeated_run.hpp"
 #include "gateway/admission/request_warnings.hpp"
 #include "gateway/admission/run_setup.hpp"
+#include "gateway/quota/quotas.hpp"
 #include "gateway/replay/run_replay.hpp"
 #include "gateway/run/ended_record.hpp"
 #include "gateway/run/live_run.hpp"
@@ -219,6 +220,22 @@ find_segment(accepted_run::admitted& request) {
     co_return repeated;
 }
 
+quotas::run_claim quota_claim_of(const accepted_run::admitted& request) {
+    const requested_run& what = request.what;
+    quotas::run_claim claim;
+    claim.party = {what.principal, what.address};
+    claim.thread = what.input.thread_id;
+    claim.is_minor = what.input.is_for_suggestions;
+    claim.keeps_thread = !request.conversation.ephemeral;
+    claim.first_call = request.agent->first_call;
+    if (const auto& most = what.input.forwarded.max_output_tokens;
+        most && request.agent->overridable.contains("max_output_tokens")) {
+        claim.first_call.output_tokens = std::min(claim.first_call.output_tokens, *most);
+        claim.first_call.micro_cost = 0; // It depends on the model.
+    }
+    return claim;
+}
+
 } // namespace
 
 boost::asio::awaitable<result<accepted_run>>
@@ -289,6 +306,13 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         co_return admitted.error();
     }
     request.admission = std::move(*admitted);
+    if (core->services.limits != nullptr) {
+        auto place = co_await core->services.limits->admit_run(quota_claim_of(request));
+        if (!place) {
+            co_return place.error();
+        }
+        request.quota_place = std::move(*place);
+    }
     accepted.log = live_run::make_log(
         request.executor, core->store_of(request.conversation), core->settings.relaxed_durability,
         core->services.memory

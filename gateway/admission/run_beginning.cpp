@@ -264,6 +264,7 @@ private:
         runner::run_request run;
         run.key = request_.conversation.thread;
         run.run_id = input.run_id;
+        run.address = request_.what.address;
         chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
         run.agent = std::move(agent.settings);
         run.fallbacks = std::move(agent.fallbacks);

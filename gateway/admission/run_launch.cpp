@@ -27,6 +27,7 @@ live_run::settings settings_of(
     options.max_thread_bytes = core.settings.max_thread_bytes;
     options.heavy = core.services.heavy;
     options.predictions = agent.predictions;
+    options.address = what.address;
     return options;
 }
 
@@ -56,6 +57,7 @@ std::shared_ptr<live_run> launch_run(
     const process_services& services = core.services;
     live_run::settings options =
         settings_of(core, request.what, request.conversation, record.protocol, *request.agent);
+    options.place = std::move(request.quota_place);
     const bool is_for_suggestions = request.what.input.is_for_suggestions;
     if (is_for_suggestions) {
         set_for_suggestions(request, options);

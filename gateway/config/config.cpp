@@ -16,6 +16,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <tuple>
 
 namespace agui::gateway {
 namespace {
@@ -261,6 +262,16 @@ void describe_mcp_servers(config_table& root, std::vector<mcp_server_config>& se
     });
 }
 
+void describe_quotas(config_table& root, std::vector<quota_config>& quotas) {
+    std::set<std::tuple<quota_scope, std::string, std::string>> seen;
+    root.tables("quotas", quotas, [&](config_table& table, quota_config& quota) {
+        describe_quota(table, quota);
+        if (!seen.emplace(quota.per, quota.tenant, quota.user).second) {
+            table.problem("per", "another [[quotas]] is for the same ones");
+        }
+    });
+}
+
 void describe(config_table& root, config& all) {
     root.table("server", all.server, describe_server);
     auth_config auth = all.auth.value_or(auth_config());
@@ -274,6 +285,9 @@ void describe(config_table& root, config& all) {
     describe_models(root, all.models);
     describe_agents(root, all);
     describe_mcp_servers(root, all.tools.mcp_servers);
+    if (root.uses(!all.quotas.empty())) {
+        describe_quotas(root, all.quotas);
+    }
 }
 
 void check_tool_names(config_table& root, const tools_config& tools) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "gateway/auth/session_cookie.hpp"
+#include "gateway/quota/model_price.hpp"
+#include "gateway/quota/quota_rules.hpp"
 #include "gateway/run/context_place.hpp"
 #include "gateway/run/disconnect_policy.hpp"
 #include "gateway/run/state_prediction.hpp"
@@ -268,6 +270,7 @@ struct model_config {
     std::chrono::seconds first_content{600};
     std::chrono::seconds idle{60};
     runner::model_circuit::settings circuit; ///< Without `model`.
+    gateway::metering metering;              ///< `price`, `reserve_output_tokens`
 };
 
 /// True if a model server is asked, in one of the dialects.
@@ -333,6 +336,14 @@ struct agent_config {
 [[nodiscard]] runner::model_parameters
 parameters_of(const agent_config& agent, const model_config& model);
 
+/// One `[[quotas]]`.
+struct quota_config {
+    quota_scope per = quota_scope::principal;
+    std::string user;   ///< With per = "principal", the user whom it is for; empty for all.
+    std::string tenant; ///< The tenant of the user, or the one that it is for; empty for all.
+    quota_limits limits;
+};
+
 /// The whole configuration: validated, and with the values of secrets.
 struct config {
     server_config server;
@@ -341,6 +352,7 @@ struct config {
     tools_config tools;
     std::vector<model_config> models;
     std::vector<agent_config> agents;
+    std::vector<quota_config> quotas;
 };
 
 /// All problems of a configuration, one line each: `FILE:LINE:COLUMN: key: what is wrong`. No line

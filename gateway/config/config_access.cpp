@@ -182,6 +182,16 @@ std::vector<std::string> weak_secrets(const config& what) {
 
 std::vector<std::string> warnings_of(const config& what) {
     std::vector<std::string> lines = weak_secrets(what);
+    const bool limits_cost = std::ranges::any_of(what.quotas, [](const quota_config& quota) {
+        return quota.limits.day.micro_cost || quota.limits.month.micro_cost;
+    });
+    const bool has_price = std::ranges::any_of(what.models, [](const model_config& model) {
+        return model.metering.price != model_price();
+    });
+    if (limits_cost && !has_price) {
+        lines.emplace_back("quotas: cost is limited, but no model has a price, so nothing costs "
+                           "anything");
+    }
     const bool has_default =
         std::ranges::find(what.agents, "default", &agent_config::id) != what.agents.end();
     if (!what.server.copilotkit_path.empty() && !has_default) {

@@ -401,6 +401,7 @@ void describe_model(config_table& table, model_config& model) {
     table.time("first_byte_seconds", model.first_byte, 1, day);
     table.time("first_content_seconds", model.first_content, 1, day);
     table.time("idle_seconds", model.idle, 1, day);
+    describe_metering(table, model.metering);
     // Limited, because a circuit keeps the time of each failure.
     table.number("circuit_failures", model.circuit.failures, 0, 1000);
     table.time("circuit_window_seconds", model.circuit.window, 1, day);

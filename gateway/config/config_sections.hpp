@@ -16,7 +16,10 @@ void describe_session(config_table& table, session_config& session);
 void describe_tools(config_table& table, tools_config& tools, session::history_policy& history);
 void describe_mcp_server(config_table& table, mcp_server_config& server);
 void describe_model(config_table& table, model_config& model);
+/// The keys of a model that are about quotas.
+void describe_metering(config_table& table, metering& model);
 void describe_agent(config_table& table, agent_config& agent);
+void describe_quota(config_table& table, quota_config& quota);
 /// The parameters that both a model and an agent may have.
 void describe_agent_parameters(config_table& table, runner::model_parameters& parameters);
 

@@ -17,6 +17,7 @@
 #include "gateway/http/room_log.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/wrong_tokens.hpp"
+#include "gateway/quota/quotas.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -78,6 +79,7 @@ struct connection_services {
     refused_origins& refused;
     std::vector<network> trusted_proxies;
     std::string_view peer_secret; ///< Token of peer routes; empty if there are none.
+    quotas* quota = nullptr;      ///< Counts requests; null without [[quotas]].
 };
 
 /// One HTTP/1.1 connection: reads requests one after the other, and answers each with a plain reply
@@ -129,6 +131,10 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool>
     identify(authenticator& checker, route_access needed, http_request& request);
     [[nodiscard]] presented_head head_of(const http_request& request) const;
+    [[nodiscard]] bool is_within_rate_of_address(http_request& request);
+    [[nodiscard]] bool is_within_rate_of(const http_request& request);
+    [[nodiscard]] bool count_rates(std::vector<request_rates::state> states);
+    void show_rates();
     [[nodiscard]] bool has_right_type(const route& target, const http_request& request);
     [[nodiscard]] bool has_allowed_size(const route& target, const body_framing& framing);
     [[nodiscard]] bool admit_peer(const http_request& request);
@@ -212,6 +218,8 @@ private:
     /// Form of the request's refusals; null for that of to_reply().
     const refusal_form* form_ = nullptr;
     std::chrono::milliseconds delay_{0}; ///< Delay before the refusal in reply_ is sent.
+
+    std::vector<request_rates::state> rates_; ///< Those of the request that is being answered.
 
     std::string in_;        ///< Received but unused bytes.
     time_point in_since_{}; ///< When the first byte of in_ arrived. Exact, unlike now_.

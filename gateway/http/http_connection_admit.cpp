@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -47,7 +48,14 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
     const route_access needed =
         is_guarded ? route_access::needs(scope::read) : match.target->access;
     if (!needed.is_open()) {
-        const bool is_allowed = co_await identify(*checker, needed, request);
+        // First, because a wrong token is a request, too.
+        if (!is_within_rate_of_address(request)) {
+            show_rates();
+            co_return false;
+        }
+        const bool is_allowed =
+            co_await identify(*checker, needed, request) && is_within_rate_of(request);
+        show_rates();
         if (!is_allowed) {
             co_return false;
         }
@@ -115,6 +123,54 @@ http_connection::identify(authenticator& checker, route_access needed, http_requ
     request.sender = std::move(*outcome);
     request.access = needed;
     co_return true;
+}
+
+bool http_connection::is_within_rate_of_address(http_request& request) {
+    rates_.clear();
+    if (services_.quota == nullptr || !services_.quota->needs_addresses()) {
+        return true;
+    }
+    boost::system::error_code ec; // If the peer has left, its address is unknown.
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    request.address = ec ? std::string() : client_of(peer, request, services_.trusted_proxies);
+    return count_rates(
+        services_.quota->count_request_from(request.address, std::chrono::steady_clock::now())
+    );
+}
+
+bool http_connection::is_within_rate_of(const http_request& request) {
+    return services_.quota == nullptr || count_rates(services_.quota->count_request_of(
+                                             request.principal(), std::chrono::steady_clock::now()
+                                         ));
+}
+
+// If it returns false, reply_ must be sent.
+bool http_connection::count_rates(std::vector<request_rates::state> states) {
+    const auto exceeded = std::ranges::find(states, true, &request_rates::state::exceeded);
+    const bool is_within = exceeded == states.end();
+    if (!is_within) {
+        reply_ = too_many_requests(
+            "No more than " + std::to_string(exceeded->limit) +
+                " requests a minute are allowed (quotas, per " + std::string(exceeded->name) + ").",
+            exceeded->reset
+        );
+    }
+    std::ranges::move(states, std::back_inserter(rates_));
+    return is_within;
+}
+
+// Adds the headers of whatever reply follows.
+void http_connection::show_rates() {
+    if (rates_.empty()) {
+        return;
+    }
+    add_rate_headers(rates_, terms_.headers);
+    const auto allowed = std::ranges::find_if(terms_.headers, [](const auto& each) {
+        return each.first == "Access-Control-Allow-Origin";
+    });
+    if (allowed != terms_.headers.end()) {
+        terms_.headers.emplace_back("Access-Control-Expose-Headers", "RateLimit, RateLimit-Policy");
+    }
 }
 
 // This also prevents cross-site form posts: a form cannot send this type.

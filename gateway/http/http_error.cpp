@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace {
 
 struct answer {
     int status;
-    int retry_after_seconds = 0; ///< 0 if a retry does not help.
+    std::int64_t retry_after_seconds = 0; ///< 0 if a retry does not help.
 };
 
 answer answer_to(errc code) noexcept {
@@ -38,6 +39,8 @@ answer answer_to(errc code) noexcept {
         return {409, 1};
     case errc::queue_full:
         return {429, 2};
+    case errc::quota_exceeded:
+        return {429}; // failure::retry_after
     case errc::run_expired:
     case errc::cursor_expired:
         return {410};
@@ -141,7 +144,11 @@ http_reply to_reply(const failure& error) {
     if (!error.active_run_id.empty()) {
         body["activeRunId"] = session::client_run_id(error.active_run_id);
     }
-    http_reply reply = make_reply(answer_to(error.code), std::move(body));
+    answer what = answer_to(error.code);
+    if (error.retry_after > 0) {
+        what.retry_after_seconds = error.retry_after;
+    }
+    http_reply reply = make_reply(what, std::move(body));
     if (error.code == errc::overloaded) {
         reply.no_room = error.detail;
     }
@@ -158,6 +165,13 @@ http_reply to_reply(http_errc code, std::string_view message) {
         reply.no_room = message;
     }
     return reply;
+}
+
+http_reply too_many_requests(std::string_view message, std::int64_t retry_after_seconds) {
+    const named_answer found = answer_to(http_errc::rate_limited);
+    return make_reply(
+        {found.what.status, retry_after_seconds}, {{"code", found.code}, {"message", message}}
+    );
 }
 
 http_reply to_reply(const auth_error& error) {

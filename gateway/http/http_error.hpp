@@ -4,6 +4,7 @@
 #include "gateway/http/http_message.hpp"
 #include "session/base/error.hpp"
 
+#include <cstdint>
 #include <string_view>
 
 namespace agui::gateway {
@@ -35,6 +36,10 @@ enum class http_errc {
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 /// The same, with a WWW-Authenticate that says what is wrong, if challenge_of() gives one.
 [[nodiscard]] http_reply to_reply(const auth_error& error);
+
+/// http_errc::rate_limited with that Retry-After.
+[[nodiscard]] http_reply
+too_many_requests(std::string_view message, std::int64_t retry_after_seconds);
 
 /// The reason phrase of a status line; "Unknown" for a status that this server never sends.
 [[nodiscard]] std::string_view reason_phrase(int status) noexcept;

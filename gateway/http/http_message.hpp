@@ -59,6 +59,7 @@ struct http_request {
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
+    std::string address; ///< client_of(), if a quota needs it; otherwise empty.
     /// Set by authentication. Null on a route that is open to everybody.
     std::shared_ptr<const caller> sender;
     /// The condition of its route, for find_named_thread(). Empty on a route that is open to

@@ -151,6 +151,7 @@ pass(std::shared_ptr<const peer_services> here, http_request& request) {
     inner.memory = std::move(request.memory);
     inner.sender = std::move(*sender);
     inner.access = target->access;
+    inner.address = std::move(what->address);
     inner.received = what->received;
     inner.passed = &passed;
     auto reply = co_await target->handler(inner);

@@ -159,6 +159,7 @@ client_request request_for_other(
     what.headers = request.headers;
     what.body = std::move(body);
     what.principal = thread.key.principal;
+    what.address = request.address;
     if (request.sender) {
         what.sender = write_caller(*request.sender);
     }

@@ -11,6 +11,7 @@ result<requested_run>
 read_run_headers(const http_request& request, const std::vector<std::string>& passed) {
     requested_run what;
     what.principal = request.principal();
+    what.address = request.address;
     if (!request.path_parameters.empty()) {
         what.agent_id = request.path_parameters.front();
     }

@@ -235,6 +235,7 @@ void live_run::set_over() noexcept {
 
 // An exception of the owner must not keep readers from seeing the end.
 void live_run::notify_end() {
+    settings_.place.reset();
     try {
         if (const auto to_notify = owner_.lock()) {
             to_notify->on_end(shared_from_this());

@@ -54,6 +54,10 @@ public:
         std::string automatic_title{};
         /// Freed with the run.
         std::shared_ptr<const void> held{};
+        /// Its place among the runs of its principal (quotas::admit_run()), which is free before
+        /// its end is visible. May be null.
+        std::shared_ptr<const void> place{};
+        std::string address{}; ///< requested_run::address
     };
 
     /// Makes the log for a run that is about to begin. `memory` (may be null) counts its events.
@@ -138,6 +142,8 @@ public:
     [[nodiscard]] const std::string& automatic_title() const noexcept {
         return settings_.automatic_title;
     }
+    /// requested_run::address; any thread.
+    [[nodiscard]] const std::string& address() const noexcept { return settings_.address; }
     /// Any thread, once it has ended. True if it ended by a stop of any kind.
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
 

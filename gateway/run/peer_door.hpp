@@ -69,6 +69,7 @@ struct client_request {
     std::string principal;
     /// The sender (write_caller). Empty if an older gateway has passed it on, which knows none.
     std::string sender;
+    std::string address{}; ///< http_request::address
     std::string thread_id; ///< Set even if the request names none: the first gateway makes one.
     std::string run_id;    ///< The same.
     /// The id by which the sender knows the thread if it is another principal's; otherwise empty.

@@ -21,6 +21,7 @@ class prefix_watch;
 namespace agui::gateway {
 
 class peer_door;
+class quotas;
 
 /// Services shared by all runs of the process. The objects must outlive every run.
 struct process_services {
@@ -39,6 +40,7 @@ struct process_services {
     /// Runs work on large requests and threads. If null, it is done inline.
     heavy_work* heavy = nullptr;
     runner::prefix_watch* prefixes = nullptr; ///< For agents whose prefix is checked; may be null.
+    quotas* limits = nullptr;                 ///< Null without [[quotas]].
 };
 
 } // namespace agui::gateway

@@ -17,7 +17,8 @@ namespace agui::gateway {
 /// A run that a client requests.
 struct requested_run {
     std::string principal;
-    std::string agent_id; ///< Empty for the default agent.
+    std::string address{}; ///< The client's, for [[quotas]]; empty if it is unknown or not needed.
+    std::string agent_id;  ///< Empty for the default agent.
     translator::run_input input;
     /// input_digest() of the canonical form. If empty, it is computed when needed.
     std::string digest;

@@ -1,5 +1,6 @@
 #include "gateway/run/run_core.hpp"
 
+#include "gateway/quota/quotas.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 
@@ -17,6 +18,28 @@ namespace {
 std::size_t bytes_to_keep(const memory_budget* budget) {
     constexpr std::size_t most = 256U << 20U;
     return budget == nullptr ? most : std::min(most, budget->limit() / 4);
+}
+
+// The quotas for the runs of those for whom this run counts.
+std::vector<run_registry::detached_limit> limits_of(const quotas& all, const live_run& run) {
+    std::vector<run_registry::detached_limit> limits;
+    const quota_party party{run.key().principal, run.address()};
+    for (const auto& [scope, most] : all.detached_limits(party)) {
+        auto counts = [scope = scope, principal = run.key().principal,
+                       address = run.address()](const live_run& other) {
+            switch (scope) {
+            case quota_scope::principal:
+                return other.key().principal == principal;
+            case quota_scope::tenant:
+                return tenant_in(other.key().principal) == tenant_in(principal);
+            case quota_scope::address:
+                return other.address() == address;
+            }
+            return false;
+        };
+        limits.push_back({std::move(counts), most});
+    }
+    return limits;
 }
 
 } // namespace
@@ -68,10 +91,15 @@ run_core::translation_of(const conversation_key& conversation, std::string_view 
 }
 
 void run_core::on_detached(const std::shared_ptr<live_run>& run) {
-    if (const auto too_many = registry.add_detached(run)) {
+    std::vector<run_registry::detached_limit> own;
+    if (services.limits != nullptr) {
+        own = limits_of(*services.limits, *run);
+    }
+    if (const auto too_many = registry.add_detached(run, own)) {
         services.log.log(
             log_level::warning,
-            "a run without a reader was ended: server.max_detached_runs is reached",
+            "a run without a reader was ended: server.max_detached_runs or quotas.detached_runs is "
+            "reached",
             {{"thread", too_many->key().thread_id},
              {"run", session::client_run_id(too_many->record().run_id)}}
         );

@@ -67,7 +67,9 @@ std::vector<std::shared_ptr<live_run>> run_registry::all_runs() const {
     return all;
 }
 
-std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_run>& run) {
+std::shared_ptr<live_run> run_registry::add_detached(
+    const std::shared_ptr<live_run>& run, const std::vector<detached_limit>& others
+) {
     wake(run->conversation());
     const std::lock_guard lock(mutex_);
     forget_detached(run.get());
@@ -80,7 +82,26 @@ std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_
             return longest;
         }
     }
+    for (const detached_limit& each : others) {
+        if (auto longest = detached_beyond(each)) {
+            forget_detached(longest.get());
+            return longest;
+        }
+    }
     return nullptr;
+}
+
+// The oldest run that the limit counts, if it counts too many.
+std::shared_ptr<live_run> run_registry::detached_beyond(const detached_limit& limit) const {
+    std::shared_ptr<live_run> longest;
+    std::size_t count = 0;
+    for (const std::shared_ptr<live_run>& each : detached_) {
+        if (each->detached() && limit.counts(*each)) {
+            longest = longest ? longest : each;
+            ++count;
+        }
+    }
+    return count > limit.max ? longest : nullptr;
 }
 
 void run_registry::forget_detached(const live_run* run) {

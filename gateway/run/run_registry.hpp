@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -57,9 +58,17 @@ public:
     /// All active runs, in no particular order.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
 
-    /// Records that a run has lost its last reader. If there are too many such runs, returns the
-    /// one without readers for the longest time, which the caller must stop; otherwise null.
-    [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
+    /// A limit for some of the runs without readers.
+    struct detached_limit {
+        std::function<bool(const live_run&)> counts;
+        std::size_t max = 0;
+    };
+    /// Records that a run has lost its last reader. If there are too many such runs, or too many
+    /// for one of `others`, returns the one of them without readers for the longest time, which the
+    /// caller must stop; otherwise null.
+    [[nodiscard]] std::shared_ptr<live_run> add_detached(
+        const std::shared_ptr<live_run>& run, const std::vector<detached_limit>& others = {}
+    );
 
     // Logs of ended runs.
 
@@ -163,6 +172,8 @@ private:
     void end_admission();
     void unlock_key(const key_name& name);
     void forget_detached(const live_run* run) AGUI_REQUIRES(mutex_);
+    [[nodiscard]] std::shared_ptr<live_run> detached_beyond(const detached_limit& limit) const
+        AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>>
     watching(const conversation_key& conversation) const;
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> all_runs() const AGUI_REQUIRES(mutex_);

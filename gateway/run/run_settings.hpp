@@ -6,6 +6,7 @@
 #include "runner/loop/agent_loop.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/prompt/prompt_template.hpp"
+#include "session/store/usage.hpp"
 #include "translator/agui/agui_translator.hpp"
 
 #include <chrono>
@@ -46,6 +47,9 @@ struct agent_entry {
     /// `title_model`, with its own parameters as far as a title needs them. Without a provider,
     /// the title from the first message stays.
     runner::model_choice title_model;
+    /// With [[quotas]]: what a call of its first model reserves for the answer, unless the request
+    /// sets a maximum.
+    session::usage_amount first_call{};
     bool checks_prefix = false; ///< `prefix_check = "log"`, with history on the server.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.
     /// Models that a request may choose by name, including the agent's own.

@@ -45,6 +45,7 @@ struct thread_titles::ended_run {
     session::thread_key thread;
     std::string run_id;
     std::string automatic_title;
+    std::string address;
 };
 
 /// Lets stop() reach a request while this object exists.
@@ -72,7 +73,7 @@ private:
 void thread_titles::after(
     std::shared_ptr<const void> owner, const live_run& run, const runner::model_choice& model
 ) {
-    ended_run ended{run.key(), run.record().run_id, run.automatic_title()};
+    ended_run ended{run.key(), run.record().run_id, run.automatic_title(), run.address()};
     // Posted, because the run still counts among the active ones.
     boost::asio::post(
         run.executor(),
@@ -127,7 +128,7 @@ thread_titles::make_admitted(const ended_run& run, const runner::model_choice& m
     }
     const std::string_view name = model.provider->name();
     check_failpoint("title.ask");
-    auto asking = ask_for_title(model, std::move(question));
+    auto asking = ask_for_title(model, std::move(question), {run.thread.principal, run.address});
     const std::optional<title_answer> answer = co_await stop.run(std::move(asking));
     if (!answer) {
         log_failure(run, name, "the server is shutting down", 0);

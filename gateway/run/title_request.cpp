@@ -128,7 +128,7 @@ std::string title_question(const session::thread_record& thread) {
 }
 
 boost::asio::awaitable<title_answer>
-ask_for_title(runner::model_choice model, std::string question) {
+ask_for_title(runner::model_choice model, std::string question, title_asker asker) {
     runner::model_circuit::call call = runner::model_circuit::begin(model.provider->circuit());
     if (!call.is_ready()) {
         co_return no_title("the model's circuit is open");
@@ -139,6 +139,8 @@ ask_for_title(runner::model_choice model, std::string question) {
     runner::model_request request;
     request.parameters = std::move(model.parameters);
     request.provider = model.provider->name();
+    request.principal = asker.principal;
+    request.address = asker.address;
     request.instructions = title_instructions;
     request.messages = &messages;
     request.bytes = quoted_characters_max;

@@ -30,9 +30,15 @@ struct title_answer {
     std::string detail{}; ///< Why there is no title, for the log; without content.
 };
 
+/// For whom a title is counted: model_request::principal and model_request::address.
+struct title_asker {
+    std::string principal;
+    std::string address;
+};
+
 /// Asks the model once, if its circuit is not open, for at most 30 s. It may be cancelled
 /// (terminal), which closes the connection to the model server.
 [[nodiscard]] boost::asio::awaitable<title_answer>
-ask_for_title(runner::model_choice model, std::string question);
+ask_for_title(runner::model_choice model, std::string question, title_asker asker);
 
 } // namespace agui::gateway

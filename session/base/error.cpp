@@ -50,6 +50,8 @@ std::string_view to_string(errc code) noexcept {
         return "not_found";
     case errc::overloaded:
         return "overloaded";
+    case errc::quota_exceeded:
+        return "quota_exceeded";
     case errc::draining:
         return "draining";
     case errc::store_unavailable:

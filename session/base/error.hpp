@@ -35,6 +35,7 @@ enum class errc {
     body_too_large,       ///< The thread would exceed `session.max_thread_bytes`.
     not_found,
     overloaded,        ///< A limit of the process is reached; try again later.
+    quota_exceeded,    ///< A limit of the caller is reached (`[[quotas]]`); see retry_after.
     draining,          ///< The process is shutting down.
     store_unavailable, ///< The store cannot be read or written.
     internal,
@@ -54,6 +55,8 @@ struct failure {
     /// The other process that holds the thread (session::store::gateway_number()), for thread_busy;
     /// 0 if it is this process or unknown.
     std::int64_t gateway = 0;
+    /// Seconds after which the same request may succeed (quota_exceeded); 0 if time does not help.
+    std::int64_t retry_after = 0;
 };
 
 /// Called by result<T>::value() if there is no value. Throws std::runtime_error with code and

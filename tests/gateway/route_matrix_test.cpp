@@ -109,6 +109,7 @@ const std::vector<cell_row>& cell_rows() {
         {"GET /ai/chat/{id}/messages", 200, "", others::same_reply},
         {"GET /ai/agents/{agentId}/chat/{id}/messages", 200, "", others::same_reply},
         {"GET /agui/threads", 200},
+        {"GET /agui/usage", 200},
         {"GET /agui/threads/{threadId}", 200, "", others::same_reply},
         {"GET /agui/threads/{threadId}/messages", 200, "", others::same_reply},
         {"GET /agui/threads/{threadId}/events", 200, "", others::same_reply},
@@ -158,6 +159,7 @@ protected:
         settings.server.console = true;
         settings.server.trusted_proxies = {"127.0.0.1"};
         settings.agents.front().events = {"tanstack"};
+        settings.quotas.emplace_back(); // Limits nothing.
         add_token("all-of-ada", "ada", {"run", "read", "delete", "approve"});
         add_token("all-of-eve", "eve", {"run", "read", "delete", "approve"});
         add_token("this-agent-of-ada", "ada", {"agents:default:run"});

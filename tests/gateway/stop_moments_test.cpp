@@ -69,6 +69,8 @@ const std::vector<moment> all_moments = {
     {"run.start"},
     {"loop.begun"},
     {"loop.ask_model"},
+    {"quota.reserve"},
+    {"quota.reserved"},
     {"model.ask"},
     {"stream.read"},
     {"stream.written"},
@@ -252,6 +254,7 @@ protected:
         settings.server.threads = 2; // The run may be held on one of the two threads.
         settings.server.drain = std::chrono::seconds(0);
         settings.agents.at(0).max_parallel_tools = 1;
+        settings.quotas.emplace_back(); // Limits nothing, but counts.
         if (GetParam() == stop_store::sqlite) {
             use_sqlite();
         }

@@ -62,7 +62,17 @@ const std::vector<std::string> everything{
     "mcp_servers.0.ca_file=ca.pem",
     "mcp_servers.1.name=b",
     "mcp_servers.1.command=run",
-    "mcp_servers.1.cwd=/tmp"
+    "mcp_servers.1.cwd=/tmp",
+    "models.main.price={ input = 1, output = 1, cached_input = 2 }",
+    "quotas.0.per=principal",
+    "quotas.0.user=ada",
+    "quotas.0.tenant=acme",
+    "quotas.0.requests_per_minute=1",
+    "quotas.0.runs=1",
+    "quotas.0.detached_runs=1",
+    "quotas.0.thread_bytes=1",
+    "quotas.0.day={ input_tokens = 1, output_tokens = 1, cost = 1 }",
+    "quotas.0.month={ input_tokens = 1 }"
 };
 
 // Other modes of [auth], each with keys of its own.
@@ -149,7 +159,7 @@ std::string table_of(const std::string& section) {
         return "[" + section + "]";
     }
     const std::string root = section.substr(0, section.find('.'));
-    if (root == "agents" || root == "mcp_servers") {
+    if (root == "agents" || root == "mcp_servers" || root == "quotas") {
         return "[[" + root + "]]";
     }
     return root == "models" ? "[models.NAME]" : "[" + root + "]";

@@ -67,6 +67,7 @@ TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     what.body = "{\"threadId\":\n\"t\"}";
     what.principal = "us\xff";
     what.sender = R"({"user":"us"})";
+    what.address = "192.0.2.1";
     what.thread_id = "t";
     what.run_id = "r\n";
     what.received = now - std::chrono::milliseconds(1234);
@@ -81,6 +82,7 @@ TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     EXPECT_EQ(read->body, what.body);
     EXPECT_EQ(read->principal, what.principal);
     EXPECT_EQ(read->sender, what.sender);
+    EXPECT_EQ(read->address, what.address);
     EXPECT_EQ(read->thread_id, what.thread_id);
     EXPECT_EQ(read->run_id, what.run_id);
     EXPECT_EQ(read->received, what.received + std::chrono::hours(1));

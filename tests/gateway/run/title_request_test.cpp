@@ -98,7 +98,9 @@ private:
 
 class AskedTitle : public test::coroutine_test {
 protected:
-    title_answer ask(title_model& model) { return run(ask_for_title({&model, {}}, "{}")); }
+    title_answer ask(title_model& model) {
+        return run(ask_for_title({&model, {}}, "{}", {"ada", {}}));
+    }
 };
 
 TEST_F(AskedTitle, IsTheStartOfTheAnswer) {
