@@ -65,6 +65,7 @@ export class Gateway {
                 ...(config.auth && { auth: config.auth }),
                 ...(config.tools && { tools: config.tools }),
                 ...(config.mcp_servers && { mcp_servers: config.mcp_servers }),
+                ...(config.quotas && { quotas: config.quotas }),
             };
             gateway.configFile = path.join(gateway.folder, 'gateway.toml');
             fs.writeFileSync(gateway.configFile, toToml(merged));
