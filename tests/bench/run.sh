@@ -33,6 +33,7 @@ usage: tests/bench/run.sh [options]
                     as protobuf (the first four; with streams also chat and protobuf)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
+  --quotas          with [[quotas]] that are never reached: requests, runs, tokens and money of the one principal
   --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
 A round in which others took more than $noise_limit % of the two cores is repeated, with --rounds N at most N times in all.
 Exit status: 0; 1 if a round was void or a target did not start; 2 for bad usage or a missing program.
@@ -48,6 +49,7 @@ workload=streams
 history=0
 rounds=7
 quick=
+quotas=
 interval_ms=20
 spread_ms=2000
 lockstep=0
@@ -73,6 +75,10 @@ while [ $# -gt 0 ]; do
         ;;
     --quick)
         quick=yes
+        shift
+        ;;
+    --quotas)
+        quotas=yes
         shift
         ;;
     -h | --help)
@@ -287,6 +293,16 @@ model = "mock"
 [[agents]]
 id = "default"
 models = ["main"]
+CONFIG
+    [ -n "$quotas" ] || return 0
+    cat >>"$work/gateway.toml" <<CONFIG
+
+[[quotas]]
+per = "principal"
+requests_per_minute = 1000000
+runs = 1000000
+day = { input_tokens = 1000000000000, output_tokens = 1000000000000, cost = 1000000 }
+month = { input_tokens = 1000000000000, output_tokens = 1000000000000, cost = 1000000 }
 CONFIG
 }
 
