@@ -53,20 +53,38 @@ std::size_t end_of_link(std::string_view json, std::size_t digest_at) noexcept {
     return end;
 }
 
-void replace_links(const thread_naming& naming, std::size_t json_at, std::string& out) {
-    if (naming.own_links.empty()) {
-        return;
+// The length of the JSON escape that begins with the backslash there, or of the rest of one.
+std::size_t rest_of_escape(std::string_view json, std::size_t backslash) noexcept {
+    constexpr std::size_t unicode_escape = 6; // \u0041
+    const std::size_t first = json.substr(0, backslash + 1).find_last_not_of('\\') + 1;
+    if ((backslash - first) % 2 == 1) {
+        return 1; // It is the second one of an escaped backslash.
     }
-    for (std::size_t at = out.find(naming.own_links, json_at); at != std::string::npos;) {
-        const std::size_t digest_at = at + naming.own_links.size();
+    return json.substr(backslash + 1).starts_with('u') ? unicode_escape : 2;
+}
+
+// The beginning of the URL whose path begins there: host and base path hold none of these.
+std::size_t
+begin_of_link(std::string_view json, std::size_t path_at, std::size_t json_at) noexcept {
+    const std::size_t before = json.substr(0, path_at).find_last_of("\"\\ ()<>[]");
+    if (before == std::string_view::npos || before < json_at) {
+        return json_at;
+    }
+    return std::min(before + (json[before] == '\\' ? rest_of_escape(json, before) : 1), path_at);
+}
+
+void replace_links(const thread_naming& naming, std::size_t json_at, std::string& out) {
+    for (std::size_t at = out.find(naming.own_path, json_at); at != std::string::npos;) {
+        const std::size_t digest_at = at + naming.own_path.size();
         const std::string digest = out.substr(digest_at, sha256_digits);
         std::size_t next = digest_at;
         if (session::is_sha256(digest)) { // Otherwise it is the text of a message.
+            const std::size_t begin = begin_of_link(out, at, json_at);
             const std::string link = naming.link(digest);
-            out.replace(at, end_of_link(out, digest_at) - at, link);
-            next = at + link.size();
+            out.replace(begin, end_of_link(out, digest_at) - begin, link);
+            next = begin + link.size();
         }
-        at = out.find(naming.own_links, next);
+        at = out.find(naming.own_path, next);
     }
 }
 

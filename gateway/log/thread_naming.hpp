@@ -16,9 +16,10 @@ namespace agui::gateway {
 /// owner's id, and links that hold it and the owner.
 struct thread_naming {
     std::string shown_id; ///< The thread's id for the reader. Needs no escapes in JSON.
-    /// Beginning of the links to parts in the log, up to the digest; empty if there are none.
-    std::string own_links;
-    /// Makes the reader's link to the part with that digest.
+    /// The path of the links to parts in the log, up to the digest. Their hosts differ: a log keeps
+    /// those of the time and of the gateway that wrote it.
+    std::string own_path;
+    /// Makes the reader's link to the part with that digest; empty if this gateway makes none.
     std::function<std::string(std::string_view sha256)> link;
 };
 

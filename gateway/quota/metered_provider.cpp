@@ -88,6 +88,80 @@ model_failure not_asked(const failure& why) {
     return made;
 }
 
+// Passes everything on, and counts the bytes that the model has written.
+class counting_sink final : public runner::model_sink {
+public:
+    explicit counting_sink(runner::model_sink& inner) : inner_(inner) {}
+
+    [[nodiscard]] bool has_output() const noexcept { return has_output_; }
+    [[nodiscard]] std::int64_t tokens() const noexcept {
+        return static_cast<std::int64_t>(bytes_ / bytes_of_token + tokens_);
+    }
+
+    void on_begin() override { inner_.on_begin(); }
+    void on_text(std::string_view delta) override {
+        count(delta.size());
+        inner_.on_text(delta);
+    }
+    void on_reasoning(std::string_view delta) override {
+        count(delta.size());
+        inner_.on_reasoning(delta);
+    }
+    void on_call(std::size_t call, std::string_view id, std::string_view name) override {
+        count(name.size());
+        inner_.on_call(call, id, name);
+    }
+    void on_call_arguments(std::size_t call, std::string_view delta) override {
+        count(delta.size());
+        inner_.on_call_arguments(call, delta);
+    }
+    void on_call_end(std::size_t call) override { inner_.on_call_end(call); }
+    void
+    on_hosted_tool(std::string_view id, std::string_view name, runner::hosted_tool state) override {
+        count(name.size());
+        inner_.on_hosted_tool(id, name, state);
+    }
+    void on_media(const runner::generated_media& made) override {
+        count(0);
+        tokens_ += tokens_of_medium;
+        inner_.on_media(made);
+    }
+    [[nodiscard]] std::string_view on_media_bytes(std::size_t bytes) override {
+        return inner_.on_media_bytes(bytes);
+    }
+    void begin_batch() override { inner_.begin_batch(); }
+    void end_batch() override { inner_.end_batch(); }
+    [[nodiscard]] bool has_room() const noexcept override { return inner_.has_room(); }
+    [[nodiscard]] asio::awaitable<void> room() override { return inner_.room(); }
+    void on_turn_data(std::string_view key, const boost::json::value& value) override {
+        inner_.on_turn_data(key, value);
+    }
+    void on_call_data(std::size_t call, const boost::json::value& value) override {
+        inner_.on_call_data(call, value);
+    }
+
+private:
+    void count(std::size_t bytes) noexcept {
+        has_output_ = true;
+        bytes_ += bytes;
+    }
+
+    runner::model_sink& inner_;
+    bool has_output_ = false;
+    std::size_t bytes_ = 0;
+    std::size_t tokens_ = 0;
+};
+
+// What a call without a report has used: at least as much as the model has written, and otherwise
+// what it reserved, but for the output no more than a call reserves by itself. So a request that
+// may name its own limit cannot use up a budget by stopping at once.
+usage_amount used_without_report(
+    const usage_amount& reserved, const counting_sink& written, const metering& model
+) {
+    const std::int64_t output = std::min(reserved.output_tokens, model.reserved_output);
+    return amount_of(model, reserved.input_tokens, std::max(output, written.tokens()), 0);
+}
+
 // True if the model server has not answered. A connection that breaks before the answer has no
 // status: a server that is down must not use up quotas.
 bool costs_nothing(const model_failure& failed) noexcept {
@@ -130,11 +204,15 @@ asio::awaitable<runner::model_outcome> ask_metered(
         };
     }
     co_await asio::this_coro::throw_if_cancelled(true); // As the provider expects it.
-    runner::model_outcome outcome = co_await inner->ask(request, sink);
-    if (outcome || costs_nothing(outcome.error())) {
-        const usage_amount used = outcome ? used_by(*outcome, amount, model) : usage_amount();
-        co_await settle(limits, log, inner->name(), std::move(*reserved), used);
+    counting_sink counted(sink);
+    runner::model_outcome outcome = co_await inner->ask(request, counted);
+    usage_amount used;
+    if (outcome && outcome->usage) {
+        used = used_by(*outcome, amount, model);
+    } else if (outcome || counted.has_output() || !costs_nothing(outcome.error())) {
+        used = used_without_report(amount, counted, model);
     }
+    co_await settle(limits, log, inner->name(), std::move(*reserved), used);
     co_return outcome;
 }
 

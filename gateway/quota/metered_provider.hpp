@@ -29,8 +29,10 @@ reservation_of(const runner::model_request& request, const metering& model);
 );
 
 /// Counts the calls of a provider: reserves before each call, and settles after it. A call that the
-/// model server refused or did not take costs nothing; one that was stopped, or lost on its way,
-/// counts as reserved, because the server may have done the work. Safe to call from any thread.
+/// model server refused or did not take costs nothing. One without a report of its usage, because
+/// it was stopped or lost on its way, counts with the reserved input and with what the model has
+/// written (a token for three bytes), at least metering::reserved_output or what it reserved, if
+/// that is less: the server may have done the work. Safe to call from any thread.
 class metered_provider final : public runner::model_provider {
 public:
     /// `inner` must not be null. The references must outlive all calls.

@@ -149,16 +149,19 @@ quotas::count_request_of(std::string_view principal, time_point now) {
 
 result<std::shared_ptr<const void>>
 quotas::enter(const std::vector<applied_quota>& applied, const run_claim& what) {
-    if (what.is_minor) {
-        return std::shared_ptr<const void>();
-    }
     std::vector<running_threads::claim> claims;
     for (const applied_quota& each : applied) {
-        claims.push_back({each.subject, share_of(each.limits->runs)});
+        std::string subject = each.subject;
+        if (what.is_minor) {
+            subject += " suggestions"; // They have places of their own, as many.
+        }
+        claims.push_back({std::move(subject), share_of(each.limits->runs)});
     }
-    // A thread's name is unique only among those of its principal.
+    // A thread's name is unique only among those of its principal, and a thread that is not stored
+    // may have the name of one that is.
     std::string thread = std::to_string(what.party.principal.size());
-    thread.append(" ").append(what.party.principal).append(what.thread);
+    thread += what.keeps_thread ? ' ' : '~';
+    thread.append(what.party.principal).append(what.thread);
     running_threads::entered entered = running_->enter(std::move(claims), thread);
     if (entered.refused) {
         const applied_quota& full = applied[*entered.refused];

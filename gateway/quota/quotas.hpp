@@ -48,7 +48,7 @@ public:
     struct run_claim {
         quota_party party;
         std::string thread; ///< Names the conversation among those of the principal.
-        /// True for a run that needs no place (suggestions, whose number is limited otherwise).
+        /// True for suggestions, which have as many places of their own.
         bool is_minor = false;
         bool keeps_thread = true; ///< False for a thread that is not stored.
         /// The least that the run's first model call will reserve.

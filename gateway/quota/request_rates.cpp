@@ -55,25 +55,23 @@ std::int64_t minute_window::until_next(std::int64_t second) const noexcept {
 }
 
 minute_window& request_rates::window_of(const claim& what, std::int64_t second) {
-    const auto known = windows_.find(what.subject);
-    if (known != windows_.end()) {
+    subjects& named = names_[std::string(what.name)];
+    const auto known = named.windows.find(what.subject);
+    if (known != named.windows.end()) {
         return known->second;
     }
-    if (windows_.size() >= subjects_max_) {
-        forget_idle(second);
+    if (named.windows.size() >= subjects_max_) {
+        named.forget_idle(second);
     }
-    if (windows_.size() >= subjects_max_) {
-        return windows_[std::string(what.name)]; // No subject has this name: theirs hold a colon.
-    }
-    return windows_[what.subject];
+    return named.windows.size() >= subjects_max_ ? named.others : named.windows[what.subject];
 }
 
-void request_rates::forget_idle(std::int64_t second) {
-    if (second - last_sweep_ < sweep_seconds && last_sweep_ != 0) {
+void request_rates::subjects::forget_idle(std::int64_t second) {
+    if (second - last_sweep < sweep_seconds && last_sweep != 0) {
         return;
     }
-    last_sweep_ = second;
-    std::erase_if(windows_, [second](const auto& each) { return each.second.is_idle(second); });
+    last_sweep = second;
+    std::erase_if(windows, [second](const auto& each) { return each.second.is_idle(second); });
 }
 
 std::vector<request_rates::state>
@@ -98,14 +96,22 @@ request_rates::add(const std::vector<claim>& claims, time_point now) {
 request_rates::state request_rates::look(const claim& what, time_point now) {
     const std::int64_t second = second_of(now);
     const std::lock_guard lock(mutex_);
-    const auto known = windows_.find(what.subject);
     minute_window none;
-    return state_of(what, known == windows_.end() ? none : known->second, second);
+    const auto named = names_.find(what.name);
+    if (named == names_.end()) {
+        return state_of(what, none, second);
+    }
+    const auto known = named->second.windows.find(what.subject);
+    return state_of(what, known == named->second.windows.end() ? none : known->second, second);
 }
 
 std::size_t request_rates::size() const {
     const std::lock_guard lock(mutex_);
-    return windows_.size();
+    std::size_t all = 0;
+    for (const auto& [name, named] : names_) {
+        all += named.windows.size();
+    }
+    return all;
 }
 
 void add_rate_headers(

@@ -31,8 +31,9 @@ private:
 };
 
 /// Counts requests, so that a subject never has more than its limit within any 60 s. It remembers
-/// subjects_max subjects, and forgets those without a request in the last minute. While all of them
-/// have requests, further subjects share one count for each name. Safe to use from any thread.
+/// subjects_max subjects of each name, and forgets those without a request in the last minute.
+/// While all of them have requests, further subjects of that name share one count. So addresses,
+/// which anybody may have many of, take no place of users. Safe to use from any thread.
 class request_rates {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -67,12 +68,18 @@ public:
 private:
     [[nodiscard]] minute_window& window_of(const claim& what, std::int64_t second)
         AGUI_REQUIRES(mutex_);
-    void forget_idle(std::int64_t second) AGUI_REQUIRES(mutex_);
+    /// The subjects of one name.
+    struct subjects {
+        text_map<minute_window> windows;
+        minute_window others;
+        std::int64_t last_sweep = 0;
+
+        void forget_idle(std::int64_t second);
+    };
 
     const std::size_t subjects_max_;
     mutable mutex mutex_;
-    text_map<minute_window> windows_ AGUI_GUARDED_BY(mutex_);
-    std::int64_t last_sweep_ AGUI_GUARDED_BY(mutex_) = 0;
+    text_map<subjects> names_ AGUI_GUARDED_BY(mutex_);
 };
 
 /// Adds RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) for the states.

@@ -33,7 +33,8 @@ named_thread passed_or_own(const http_request& request, std::string id) {
     return thread;
 }
 
-void use_own_link(json::value& part, std::string_view shown, const std::string& own) {
+// Any other URL stays as it is, even if it holds the thread's id: what is stored may be shown.
+void use_own_link(json::value& part, const named_thread& thread) {
     json::object* const fields = part.if_object();
     json::value* const source = fields == nullptr ? nullptr : fields->if_contains("source");
     json::object* const of = source == nullptr ? nullptr : source->if_object();
@@ -41,9 +42,9 @@ void use_own_link(json::value& part, std::string_view shown, const std::string& 
     if (value == nullptr || !value->is_string()) {
         return;
     }
-    const std::size_t at = std::string_view(value->get_string()).find(shown);
-    if (at != std::string_view::npos) {
-        value->get_string().replace(at, shown.size(), own);
+    const std::string sha256(session::linked_digest(value->get_string(), thread.shown_id));
+    if (!sha256.empty()) {
+        value->get_string() = session::part_path(thread.key.thread_id, sha256);
     }
 }
 
@@ -157,16 +158,14 @@ naming_for(const run_service& runs, const named_thread& thread, const http_reque
     if (!thread.is_shared) {
         return nullptr;
     }
+    const process_services& services = runs.services();
     thread_naming naming;
     naming.shown_id = thread.shown_id;
-    const process_services& services = runs.services();
-    if (services.links != nullptr) {
-        naming.own_links = services.links->beginning_of(thread.key.thread_id);
-        naming.link = [links = services.links, time = &services.time,
-                       key = key_for_links(thread, request)](std::string_view sha256) {
-            return links->link(key, sha256, time->now());
-        };
-    }
+    naming.own_path = session::part_path(thread.key.thread_id, {});
+    naming.link = [links = services.links, time = &services.time,
+                   key = key_for_links(thread, request)](std::string_view sha256) {
+        return links == nullptr ? std::string() : links->link(key, sha256, time->now());
+    };
     return std::make_shared<const thread_naming>(std::move(naming));
 }
 
@@ -175,10 +174,8 @@ void use_own_links(session::message& message, const named_thread& thread) {
     if (!thread.is_shared || parts == nullptr) {
         return;
     }
-    const std::string shown = session::part_path(thread.shown_id, {});
-    const std::string own = session::part_path(thread.key.thread_id, {});
     for (json::value& part : *parts) {
-        use_own_link(part, shown, own);
+        use_own_link(part, thread);
     }
 }
 

@@ -79,11 +79,6 @@ part_links::link(const session::thread_key& key, std::string_view sha256, unix_m
            '.' + base64url(key.principal) + '.' + signature(key, sha256, expiry);
 }
 
-std::string part_links::beginning_of(std::string_view thread_id) const {
-    return settings_.base_url.empty() ? std::string()
-                                      : settings_.base_url + session::part_path(thread_id, {});
-}
-
 std::optional<std::string> part_links::principal_of(
     std::string_view thread_id, std::string_view sha256, std::string_view token, unix_ms now
 ) const {

@@ -30,10 +30,6 @@ public:
     [[nodiscard]] std::string
     link(const session::thread_key& key, std::string_view sha256, unix_ms now) const;
 
-    /// The beginning of the links to the parts of a thread with that id, up to the digest; empty if
-    /// no links are made.
-    [[nodiscard]] std::string beginning_of(std::string_view thread_id) const;
-
     /// The principal whose thread the token opens; nullopt if the token is invalid or expired. The
     /// time taken does not depend on where a wrong token differs.
     [[nodiscard]] std::optional<std::string> principal_of(

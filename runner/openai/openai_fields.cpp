@@ -128,8 +128,11 @@ const json::value* member_named(const json::object& object, names wanted) noexce
     return nullptr;
 }
 
+// A count that no answer can have is taken as missing.
 std::optional<std::int64_t> count_named(const json::object& object, names wanted) noexcept {
-    return integer_of(member_named(object, wanted));
+    constexpr std::int64_t tokens_max = 1'000'000'000'000;
+    const std::optional<std::int64_t> count = integer_of(member_named(object, wanted));
+    return count && *count >= 0 && *count <= tokens_max ? count : std::nullopt;
 }
 
 std::string bounded(std::string_view text) { return to_utf8(text.substr(0, error_text_max)); }

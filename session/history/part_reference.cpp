@@ -98,28 +98,6 @@ std::string decode_segment(std::string_view text) {
     return out;
 }
 
-/// The digest that a link to a part of this thread names; empty if the URL is no such link.
-std::string_view linked_digest(std::string_view url, std::string_view thread_id) {
-    constexpr std::string_view threads = "/agui/threads/";
-    constexpr std::string_view parts = "/parts/";
-    std::string_view path = url.substr(0, url.find_first_of("?#"));
-    if (path.size() < digest_size + parts.size()) {
-        return {};
-    }
-    const std::string_view sha256 = path.substr(path.size() - digest_size);
-    path.remove_suffix(digest_size);
-    if (!is_sha256(sha256) || !path.ends_with(parts)) {
-        return {};
-    }
-    path.remove_suffix(parts.size());
-    const std::size_t begin = path.rfind(threads);
-    if (begin == std::string_view::npos ||
-        decode_segment(path.substr(begin + threads.size())) != thread_id) {
-        return {};
-    }
-    return sha256;
-}
-
 std::string_view url_of(const json::value& part) noexcept {
     const json::object* const object = part.if_object();
     const json::value* const source = object != nullptr ? object->if_contains("source") : nullptr;
@@ -388,6 +366,27 @@ std::string shortened_text(std::string_view text, std::size_t keep) {
     out.append(cut_begin).append(std::to_string(digest.bytes)).append(before_digest);
     out.append(digest.sha256).push_back(']');
     return out;
+}
+
+std::string_view linked_digest(std::string_view url, std::string_view thread_id) {
+    constexpr std::string_view threads = "/agui/threads/";
+    constexpr std::string_view parts = "/parts/";
+    std::string_view path = url.substr(0, url.find_first_of("?#"));
+    if (path.size() < digest_size + parts.size()) {
+        return {};
+    }
+    const std::string_view sha256 = path.substr(path.size() - digest_size);
+    path.remove_suffix(digest_size);
+    if (!is_sha256(sha256) || !path.ends_with(parts)) {
+        return {};
+    }
+    path.remove_suffix(parts.size());
+    const std::size_t begin = path.rfind(threads);
+    if (begin == std::string_view::npos ||
+        decode_segment(path.substr(begin + threads.size())) != thread_id) {
+        return {};
+    }
+    return sha256;
 }
 
 std::string part_path(std::string_view thread_id, std::string_view sha256) {

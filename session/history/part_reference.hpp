@@ -33,6 +33,10 @@ named(const boost::json::value& part, const part_digest& digest, std::string_vie
 /// The path, below server.base_path, at which a part is served.
 [[nodiscard]] std::string part_path(std::string_view thread_id, std::string_view sha256);
 
+/// The digest in a link to a part of this thread, whatever its host and query are. Points into
+/// `url`; empty if the URL is no such link.
+[[nodiscard]] std::string_view linked_digest(std::string_view url, std::string_view thread_id);
+
 /// Parts by their digest.
 using parts_by_digest = std::map<std::string, boost::json::value, std::less<>>;
 

@@ -274,6 +274,24 @@ TEST_F(Sharing, AFileOfAWriterIsTheThreads) {
     EXPECT_EQ(ask(get(path)).status, 404);
 }
 
+// What is stored may be shown to the sender, and the model's server may fetch it.
+TEST_F(Sharing, OnlyALinkToAFileGetsTheIdOfTheOwner) {
+    start();
+    const std::string id = share("write");
+    const std::string path = "/agui/threads/" + id + "/parts/";
+    for (const std::string& url :
+         {"https://x/?" + path, "https://x/#" + path + std::string(64, 'a'), "https://x" + path,
+          "https://x" + path + std::string(63, 'a'), "https://x" + path + "a" + path}) {
+        std::string body = run_body(id, "r" + std::to_string(url.size()), "TEXT");
+        body.replace(
+            body.find(R"("TEXT")"), 6,
+            R"([{"type":"image","source":{"type":"url","value":")" + url + R"("}}])"
+        );
+        EXPECT_EQ(post_as("eve", "/agui", body).status, 200) << url;
+    }
+    EXPECT_THAT(messages("ada", "t"), Not(HasSubstr("/agui/threads/t/")));
+}
+
 // The right is that of the route in the envelope, not of the envelope's own.
 TEST_F(Sharing, EnvelopesNeedTheRightOfTheirContent) {
     start();

@@ -14,7 +14,7 @@ const std::string digest(64, 'a');
 thread_naming naming() {
     thread_naming made;
     made.shown_id = "shared-1";
-    made.own_links = "https://x/agui/threads/own/parts/";
+    made.own_path = "/agui/threads/own/parts/";
     made.link = [](std::string_view sha256) {
         return "https://x/agui/threads/shared-1/parts/" + std::string(sha256) + "?token=new";
     };
@@ -57,8 +57,25 @@ TEST(ThreadNaming, ReplacesLinks) {
         R"({"type":"MESSAGES_SNAPSHOT","messages":[")" + fresh + R"(",")" + fresh + "\"]}"
     );
     thread_naming without = naming();
-    without.own_links.clear();
-    EXPECT_EQ(renamed('"' + old + '"', without), '"' + old + '"');
+    without.link = [](std::string_view) {
+        return std::string();
+    };
+    EXPECT_EQ(renamed('"' + old + '"', without), R"("")");
+    EXPECT_EQ(renamed("\"see (" + old + ")\""), "\"see (" + fresh + ")\"");
+    for (const std::string before : {R"(\n)", R"(\\)", R"(\u00e9)", R"(\\\t)", R"(\")", "(", " "}) {
+        EXPECT_EQ(
+            renamed(R"({"delta":"see)" + before + old + "\"}"),
+            R"({"delta":"see)" + before + fresh + "\"}"
+        );
+    }
+}
+
+TEST(ThreadNaming, ReplacesLinksOfAnotherTimeAndGateway) {
+    const std::string own = "/agui/threads/own/parts/" + digest + "?token=7.b3du.sig-_";
+    const std::string fresh = "https://x/agui/threads/shared-1/parts/" + digest + "?token=new";
+    for (const std::string host : {"", "http://old:8080", "https://y/base"}) {
+        EXPECT_EQ(renamed('"' + host + own + '"'), '"' + fresh + '"') << host;
+    }
 }
 
 TEST(ThreadNaming, AFormShowsTheRenamedEvents) {

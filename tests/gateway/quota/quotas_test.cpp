@@ -42,6 +42,7 @@ class answering_provider final : public runner::model_provider {
 public:
     struct script {
         runner::model_outcome outcome = runner::model_answer{};
+        std::string text; ///< Delivered before.
         int calls = 0;
     };
     explicit answering_provider(script& what) : script_(what) {}
@@ -49,8 +50,10 @@ public:
     boost::asio::awaitable<runner::model_outcome>
     ask(const runner::model_request& request, runner::model_sink& sink) override {
         (void)request;
-        (void)sink;
         ++script_.calls;
+        if (!script_.text.empty()) {
+            sink.on_text(script_.text);
+        }
         co_return script_.outcome;
     }
 
@@ -320,6 +323,29 @@ TEST_F(MeteredCalls, CountAsReservedIfTheyAreStoppedOrLost) {
     }
 
     EXPECT_EQ(today().output_tokens, 270);
+}
+
+// A reader that stops just before the end has the answer.
+TEST_F(MeteredCalls, CountAtLeastWhatTheModelHasWritten) {
+    use({budget_of(quota_scope::principal, 10'000)});
+    script_.text = std::string(3'000, 'x');
+    script_.outcome = runner::model_failure{runner::model_failure::kind::cancelled, 0, {}};
+
+    EXPECT_FALSE(ask(90));
+
+    EXPECT_EQ(today().output_tokens, 1'000);
+    script_.outcome = runner::model_failure{runner::model_failure::kind::rejected, 400, {}};
+    EXPECT_FALSE(ask(90)) << "an error in the stream";
+    EXPECT_EQ(today().output_tokens, 2'000);
+}
+
+TEST_F(MeteredCalls, ThatAreStoppedUseUpNoLimitThatTheRequestNames) {
+    use({budget_of(quota_scope::principal, 100'000)});
+    script_.outcome = runner::model_failure{runner::model_failure::kind::cancelled, 0, {}};
+
+    EXPECT_FALSE(ask(99'000));
+
+    EXPECT_EQ(today().output_tokens, 4'096);
 }
 
 /// A store that cannot be used, from the first or the second call on.

@@ -111,6 +111,18 @@ TEST(RequestRates, ForgetsIdleSubjectsAndIsBounded) {
     EXPECT_LE(rates.size(), 2U);
 }
 
+TEST(RequestRates, ManyAddressesTakeNoPlaceOfUsers) {
+    request_rates rates(10);
+    for (int i = 0; i < 100; ++i) {
+        (void)rates.add({{"address", "address:" + std::to_string(i), 3}}, begin);
+    }
+
+    for (int i = 0; i < 5; ++i) {
+        const auto states = rates.add({{"principal", "principal:" + std::to_string(i), 1}}, begin);
+        EXPECT_FALSE(states.at(0).exceeded) << i;
+    }
+}
+
 TEST(RequestRates, WriteTheHeadersOfTheDraft) {
     std::vector<std::pair<std::string, std::string>> headers;
     add_rate_headers({{"address", 100, 99, 61, false}, {"principal", 60, 0, 12, true}}, headers);
