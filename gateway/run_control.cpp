@@ -72,6 +72,7 @@ asio::awaitable<result<ordered_run>> run_control::start_here(run_order order) {
         co_return input.error();
     }
     move_into(what, std::move(*input));
+    what.source.principal = order.principal;
     what.principal = std::move(order.principal);
     what.agent_id = std::move(order.agent_id);
     what.idempotency_key = std::move(order.idempotency_key);

@@ -57,6 +57,20 @@ server::impl::impl(config what, server_options given)
       // Logging.
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
+      // Records of who did what.
+      audit(
+          settings.audit.file.empty()
+              ? nullptr
+              : std::make_unique<audit_file>(settings.audit.file, system_clock(), log)
+      ),
+      failures(audit ? std::make_unique<auth_failures>(*audit) : nullptr),
+      accesses(
+          settings.access_log.file.empty()
+              ? nullptr
+              : std::make_unique<access_log>(
+                    settings.access_log.file, settings.access_log.form, system_clock(), log
+                )
+      ),
       refused(log),
       no_room(log),
       // Authentication.
@@ -98,7 +112,7 @@ server::impl::impl(config what, server_options given)
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
            log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
-           peers.get(), &heavy, &prefixes, limits.get()},
+           peers.get(), &heavy, audit.get(), &prefixes, limits.get()},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
@@ -120,7 +134,10 @@ server::impl::impl(config what, server_options given)
           refused,
           make_networks(settings.server.trusted_proxies),
           peers ? std::string_view(peer_secret) : std::string_view(),
-          limits.get()
+          limits.get(),
+          audit.get(),
+          failures.get(),
+          accesses.get()
       } {
     // I/O threads, not started yet, each with its connections.
     const std::size_t count = thread_count(settings.server);

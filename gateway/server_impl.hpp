@@ -1,5 +1,8 @@
 #pragma once
 
+#include "gateway/audit/access_log.hpp"
+#include "gateway/audit/audit_log.hpp"
+#include "gateway/audit/auth_failures.hpp"
 #include "gateway/console/kept_requests.hpp"
 #include "gateway/http/connection_group.hpp"
 #include "gateway/http/listener.hpp"
@@ -76,6 +79,7 @@ struct server::impl {
     config_result<void> reload(const config& fresh);
     [[nodiscard]] config_problems read_again();
     void reload_from_source();
+    void reopen_files();
     template <class Job>
     void spawn(std::string_view what, Job job);
 
@@ -92,6 +96,9 @@ struct server::impl {
     // Destroyed in reverse order: users of the contexts before the contexts.
     std::unique_ptr<logger> own_log;
     logger& log;
+    std::unique_ptr<audit_file> audit;       ///< Null without audit.file.
+    std::unique_ptr<auth_failures> failures; ///< The same.
+    std::unique_ptr<access_log> accesses;    ///< Null without access_log.file.
     refused_origins refused;
     room_log no_room;
     const std::string session_secret; ///< Of this start, for sessions without a configured one.

@@ -43,6 +43,7 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
 
 config_result<void> server::impl::reload(const config& fresh) {
     const std::lock_guard lock(reload_mutex);
+    reopen_files();
     config_result<config> next = with_secrets_of(settings, fresh);
     if (!next) {
         return next.error();
@@ -88,12 +89,23 @@ config_problems server::impl::read_again() {
     try {
         const config_result<config> fresh = options.read_config();
         if (!fresh) {
+            reopen_files(); // Log rotation does not depend on the configuration.
             return fresh.error();
         }
         const config_result<void> done = reload(*fresh);
         return done ? config_problems() : done.error();
     } catch (const std::exception& error) {
         return {{error.what()}};
+    }
+}
+
+// After logrotate has renamed them.
+void server::impl::reopen_files() {
+    if (audit) {
+        audit->reopen();
+    }
+    if (accesses) {
+        accesses->reopen();
     }
 }
 

@@ -124,6 +124,9 @@ asio::awaitable<void> server::impl::look_after_auth() {
         wrong_timer->expires_after(wrong_token_period);
         (void)co_await wrong_timer->async_wait(as_result); // Its cancellation is the end.
         wrong.sweep(steady::now());
+        if (failures) {
+            failures->sweep();
+        }
     }
 }
 

@@ -57,19 +57,20 @@ allow translator verifier schema
 allow gateway base
 allow gateway auth base
 allow gateway quota base
-allow gateway http auth quota base
+allow gateway audit auth base
+allow gateway http auth quota audit base
 allow gateway log base
-allow gateway run log quota base
+allow gateway run log quota audit base
 allow gateway replay run log base
-allow gateway admission replay run log quota base
+allow gateway admission replay run log quota audit base
 allow gateway queue admission replay run log base
 allow gateway runs queue admission replay run log base
-allow gateway routes http auth runs run log admission quota base
-allow gateway copilotkit routes http auth runs base
+allow gateway routes http auth runs run log admission quota audit base
+allow gateway copilotkit routes http auth runs audit base
 allow gateway console http auth
 allow gateway ai routes http auth runs log base
 allow gateway peers http auth runs run log base
-allow gateway config http auth run quota base
+allow gateway config http auth run quota audit base
 
 # A room that is not named above has no rules.
 for folder in session/*/ runner/*/ translator/*/ gateway/*/; do

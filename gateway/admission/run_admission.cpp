@@ -223,7 +223,7 @@ find_segment(accepted_run::admitted& request) {
 quotas::run_claim quota_claim_of(const accepted_run::admitted& request) {
     const requested_run& what = request.what;
     quotas::run_claim claim;
-    claim.party = {what.principal, what.address};
+    claim.party = {what.principal, what.source.address.counted};
     claim.thread = what.input.thread_id;
     claim.is_minor = what.input.is_for_suggestions;
     claim.keeps_thread = !request.conversation.ephemeral;

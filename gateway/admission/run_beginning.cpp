@@ -99,6 +99,7 @@ public:
         }
         check_failpoint("begin.stored");
         log_warnings();
+        audit_approvals();
         session::apply(thread_, plan_.change);
         co_return launch(std::move(record));
     }
@@ -237,6 +238,32 @@ private:
         }
     }
 
+    void audit_approvals() const {
+        if (core_.services.audit == nullptr) {
+            return;
+        }
+        const requested_run& what = request_.what;
+        const auto write = [&](std::string_view outcome) {
+            core_.services.audit->write(
+                {.what = audit_event::approval,
+                 .principal = what.source.principal,
+                 .address = what.source.address.whole,
+                 .owner = what.principal,
+                 .thread = what.input.thread_id,
+                 .run = session::client_run_id(what.input.run_id),
+                 .agent = request_.agent->settings.id,
+                 .outcome = outcome,
+                 .route = what.source.route}
+            );
+        };
+        for (const session::approved_call& each : plan_.approved) {
+            write(each.inputs.empty() ? "approved" : "answered");
+        }
+        for (std::size_t i = 0; i < plan_.refused_calls.size(); ++i) {
+            write("refused");
+        }
+    }
+
     [[nodiscard]] result<void> check_size() const {
         const std::uint64_t most = core_.settings.max_thread_bytes;
         const std::uint64_t bytes = session::bytes_after(thread_, plan_.change);
@@ -264,7 +291,7 @@ private:
         runner::run_request run;
         run.key = request_.conversation.thread;
         run.run_id = input.run_id;
-        run.address = request_.what.address;
+        run.address = request_.what.source.address.counted;
         chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
         run.agent = std::move(agent.settings);
         run.fallbacks = std::move(agent.fallbacks);

@@ -27,7 +27,8 @@ live_run::settings settings_of(
     options.max_thread_bytes = core.settings.max_thread_bytes;
     options.heavy = core.services.heavy;
     options.predictions = agent.predictions;
-    options.address = what.address;
+    options.audit = core.services.audit;
+    options.source = what.source;
     return options;
 }
 

@@ -278,6 +278,8 @@ void describe(config_table& root, config& all) {
     if (root.uses(all.auth.has_value()) && root.table("auth", auth, describe_auth)) {
         all.auth = std::move(auth);
     }
+    root.table("audit", all.audit, describe_audit);
+    root.table("access_log", all.access_log, describe_access_log);
     root.table("session", all.session, describe_session);
     root.table("tools", all.tools, [&all](config_table& table, tools_config& tools) {
         describe_tools(table, tools, all.session.history);

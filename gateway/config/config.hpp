@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/audit/access_log.hpp"
 #include "gateway/auth/session_cookie.hpp"
 #include "gateway/quota/model_price.hpp"
 #include "gateway/quota/quota_rules.hpp"
@@ -344,10 +345,23 @@ struct quota_config {
     quota_limits limits;
 };
 
+/// `[audit]`: who did what.
+struct audit_config {
+    std::string file; ///< Empty for none; "-" for standard output.
+};
+
+/// `[access_log]`: the requests.
+struct access_log_config {
+    std::string file; ///< As above.
+    access_form form = access_form::combined;
+};
+
 /// The whole configuration: validated, and with the values of secrets.
 struct config {
     server_config server;
     std::optional<auth_config> auth;
+    audit_config audit;
+    access_log_config access_log;
     session_config session;
     tools_config tools;
     std::vector<model_config> models;

@@ -318,4 +318,13 @@ void describe_auth(config_table& table, auth_config& auth) {
     check_tokens(table, auth);
 }
 
+void describe_audit(config_table& table, audit_config& audit) { table.value("file", audit.file); }
+
+void describe_access_log(config_table& table, access_log_config& log) {
+    table.value("file", log.file);
+    table.choice(
+        "format", log.form, {{"combined", access_form::combined}, {"json", access_form::json}}
+    );
+}
+
 } // namespace agui::gateway

@@ -11,6 +11,8 @@ namespace agui::gateway {
 
 void describe_server(config_table& table, server_config& server);
 void describe_auth(config_table& table, auth_config& auth);
+void describe_audit(config_table& table, audit_config& audit);
+void describe_access_log(config_table& table, access_log_config& log);
 void describe_session(config_table& table, session_config& session);
 /// on_partial and on_abandoned are in `history`.
 void describe_tools(config_table& table, tools_config& tools, session::history_policy& history);

@@ -85,15 +85,23 @@ asio::awaitable<handler_reply> stop_agent(shared_parts parts, http_request& requ
     if (!run_id->empty()) {
         only = std::move(*run_id);
     }
+    request.audited = {
+        .what = audit_event::run_stopped,
+        .thread = request.path_parameters.at(1),
+        .run = only.value_or(""),
+        .agent = request.path_parameters.front()
+    };
     const auto thread =
         co_await find_named_thread(parts->store, request, request.path_parameters.at(1));
     if (!thread) {
         co_return to_reply(thread.error());
     }
+    name_in_audit(*request.audited, *thread);
     const auto stopped = co_await parts->runs.cancel(thread->key, std::move(only));
     if (!stopped) {
         co_return to_reply(stopped.error());
     }
+    request.audited->outcome = *stopped ? "stopped" : "not_stopped";
     json::object body{{"stopped", *stopped}};
     if (!*stopped) {
         body["message"] = "No run of this thread is active.";

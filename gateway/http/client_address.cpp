@@ -103,13 +103,21 @@ std::string peer_of(const ip::address& peer, const std::vector<network>& trusted
     return unlimited ? std::string() : name_of(direct);
 }
 
-std::string client_of(
+namespace {
+
+/// The client, and whether it is known: otherwise the address is that of the last proxy.
+struct found_client {
+    ip::address address;
+    bool is_known = true;
+};
+
+found_client find_client(
     const ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies
 ) {
     const ip::address direct = plain(peer);
     if (!is_trusted_proxy(direct, trusted_proxies)) {
-        return direct.is_loopback() ? std::string() : name_of(direct);
+        return {direct, !direct.is_loopback()};
     }
     // Each proxy appends the peer it saw. Entries before the last one that is not a trusted proxy
     // may be forged.
@@ -124,16 +132,33 @@ std::string client_of(
             const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
             const auto hop = address_in(rest.substr(begin));
             if (!hop) {
-                return name_of(proxy);
+                return {proxy};
             }
             if (!is_trusted_proxy(*hop, trusted_proxies)) {
-                return name_of(*hop);
+                return {*hop};
             }
             proxy = *hop;
             rest = rest.substr(0, comma == std::string_view::npos ? 0 : comma);
         }
     }
-    return {};
+    return {proxy, false};
+}
+
+} // namespace
+
+std::string client_of(
+    const ip::address& peer, const http_request& request,
+    const std::vector<network>& trusted_proxies
+) {
+    const found_client client = find_client(peer, request, trusted_proxies);
+    return client.is_known ? name_of(client.address) : std::string();
+}
+
+std::string address_of(
+    const ip::address& peer, const http_request& request,
+    const std::vector<network>& trusted_proxies
+) {
+    return find_client(peer, request, trusted_proxies).address.to_string();
 }
 
 } // namespace agui::gateway

@@ -41,6 +41,13 @@ is_trusted_proxy(const boost::asio::ip::address& address, const std::vector<netw
     const std::vector<network>& trusted_proxies
 );
 
+/// The address of the client that client_of() finds, whole, for records of who has done what. Never
+/// empty: a proxy stands for a client that it has not named.
+[[nodiscard]] std::string address_of(
+    const boost::asio::ip::address& peer, const http_request& request,
+    const std::vector<network>& trusted_proxies
+);
+
 /// The client whose connections are counted, named as by client_of(). Empty if there is no limit,
 /// because the peer is loopback or a trusted proxy.
 [[nodiscard]] std::string

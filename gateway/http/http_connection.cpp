@@ -79,6 +79,7 @@ asio::awaitable<void> http_connection::run() {
         } else {
             go_on = co_await send_reply();
         }
+        end_access();
         if (!go_on) {
             co_await linger();
             break;
@@ -96,9 +97,11 @@ asio::awaitable<bool> http_connection::take_request() {
     form_ = nullptr;
     const std::size_t size = co_await read_head();
     if (size == 0) {
+        begin_access();
         co_return !std::holds_alternative<std::monostate>(reply_);
     }
     check_failpoint("connection.head_read");
+    begin_access();
     http_request request;
     request.received = in_since_;
     body_framing framing;
@@ -107,6 +110,9 @@ asio::awaitable<bool> http_connection::take_request() {
     bool is_admitted = false;
     if (match) {
         is_admitted = co_await admit(*match, request);
+    }
+    if (access_) {
+        access_->entry.user = request.principal();
     }
     is_admitted = is_admitted && has_allowed_size(*match->target, framing);
     const bool has_body = framing.chunked || framing.length > 0;
@@ -117,7 +123,6 @@ asio::awaitable<bool> http_connection::take_request() {
     }
     const route& target = *match->target;
     request.path = std::move(match->path);
-    request.pattern = target.pattern;
     request.path_parameters = std::move(match->path_parameters);
     if (has_body) {
         const bool received = co_await read_body(request, framing, target);
@@ -134,6 +139,7 @@ asio::awaitable<bool> http_connection::take_request() {
     }
     enter(phase::handling);
     handler_reply reply = co_await answer(target, request);
+    audit_request(request, reply);
     const auto* plain = std::get_if<http_reply>(&reply);
     services_.log.log(
         log_level::debug, "request",
@@ -216,6 +222,8 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     auto checked = check_framing(head);
     request.method = std::move(head.method);
     request.headers = std::move(head.headers);
+    request.address = address_for_records(request);
+    describe_access(request, target.substr(0, mark));
     const bool has_sessions =
         !request.header("origin").empty() && services_.auth.get()->sessions() != nullptr;
     terms_.headers = cors_headers(request, services_.access, has_sessions);

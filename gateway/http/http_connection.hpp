@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gateway/audit/access_log.hpp"
+#include "gateway/audit/auth_failures.hpp"
 #include "gateway/auth/authenticator.hpp"
 #include "gateway/auth/current_authenticator.hpp"
 #include "gateway/http/access_rules.hpp"
@@ -78,8 +80,11 @@ struct connection_services {
     room_log& no_room;
     refused_origins& refused;
     std::vector<network> trusted_proxies;
-    std::string_view peer_secret; ///< Token of peer routes; empty if there are none.
-    quotas* quota = nullptr;      ///< Counts requests; null without [[quotas]].
+    std::string_view peer_secret;      ///< Token of peer routes; empty if there are none.
+    quotas* quota = nullptr;           ///< Counts requests; null without [[quotas]].
+    audit_log* audit = nullptr;        ///< May be null.
+    auth_failures* failures = nullptr; ///< Null without an audit.
+    access_log* accesses = nullptr;    ///< May be null.
 };
 
 /// One HTTP/1.1 connection: reads requests one after the other, and answers each with a plain reply
@@ -131,7 +136,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool>
     identify(authenticator& checker, route_access needed, http_request& request);
     [[nodiscard]] presented_head head_of(const http_request& request) const;
-    [[nodiscard]] bool is_within_rate_of_address(http_request& request);
+    [[nodiscard]] bool is_within_rate_of_address(const http_request& request);
     [[nodiscard]] bool is_within_rate_of(const http_request& request);
     [[nodiscard]] bool count_rates(std::vector<request_rates::state> states);
     void show_rates();
@@ -139,6 +144,12 @@ private:
     [[nodiscard]] bool has_allowed_size(const route& target, const body_framing& framing);
     [[nodiscard]] bool admit_peer(const http_request& request);
     void refuse_sender(const http_request& request, const auth_error& why);
+    void audit_failure(const http_request& request, const audit_note& what);
+    void audit_request(const http_request& request, const handler_reply& reply);
+    void begin_access();
+    [[nodiscard]] client_address address_for_records(const http_request& request) const;
+    void describe_access(const http_request& request, std::string_view path);
+    void end_access();
     [[nodiscard]] boost::asio::awaitable<void> delay_refusal();
     [[nodiscard]] std::string address_of_client(const http_request& request) const;
     void evict();
@@ -220,6 +231,15 @@ private:
     std::chrono::milliseconds delay_{0}; ///< Delay before the refusal in reply_ is sent.
 
     std::vector<request_rates::state> rates_; ///< Those of the request that is being answered.
+
+    /// A request for the access log, until its answer ends.
+    struct access_in_progress {
+        access_entry entry;
+        time_point since;
+        std::uint64_t sent_before = 0; ///< sent_ when it began.
+    };
+    std::unique_ptr<access_in_progress> access_; ///< Null without an access log.
+    std::uint64_t sent_ = 0;                     ///< Bytes, since the connection began.
 
     std::string in_;        ///< Received but unused bytes.
     time_point in_since_{}; ///< When the first byte of in_ arrived. Exact, unlike now_.

@@ -16,9 +16,30 @@
 namespace agui::gateway {
 namespace asio = boost::asio;
 
+namespace {
+
+/// How the audit calls a refusal; empty if it is not the sender's.
+std::string_view outcome_of(const auth_error& why) noexcept {
+    switch (why.what) {
+    case auth_error::kind::missing:
+    case auth_error::kind::unnamed:
+        return "no_credentials";
+    case auth_error::kind::invalid:
+        return "wrong_credentials";
+    case auth_error::kind::forbidden:
+        return "missing_scope";
+    case auth_error::kind::unavailable:
+        break;
+    }
+    return {};
+}
+
+} // namespace
+
 // Checks whether the sender may use the route. If it returns false, reply_ must be sent.
 asio::awaitable<bool> http_connection::admit(const router::found& match, http_request& request) {
     const access_settings& access = services_.access;
+    request.pattern = match.target != nullptr ? std::string_view(match.target->pattern) : "";
     if (match.target != nullptr && match.target->access.is_for_peers()) {
         co_return admit_peer(request);
     }
@@ -100,6 +121,7 @@ bool http_connection::has_right_origin(
     const auto problem = origin_problem(request, services_.access, from_proxy);
     if (problem) {
         services_.refused.report(request.header("origin"));
+        audit_failure(request, {.what = audit_event::auth_failed, .outcome = "origin"});
         refuse(http_errc::forbidden, *problem);
     }
     return !problem;
@@ -116,26 +138,23 @@ http_connection::identify(authenticator& checker, route_access needed, http_requ
         refuse_sender(request, outcome.error());
         co_return false;
     }
-    if (const auto refused = needed.refuses(outcome->get())) {
+    request.sender = std::move(*outcome);
+    request.access = needed;
+    if (const auto refused = needed.refuses(request.sender.get())) {
         refuse_sender(request, *refused);
         co_return false;
     }
-    request.sender = std::move(*outcome);
-    request.access = needed;
     co_return true;
 }
 
-bool http_connection::is_within_rate_of_address(http_request& request) {
+bool http_connection::is_within_rate_of_address(const http_request& request) {
     rates_.clear();
     if (services_.quota == nullptr || !services_.quota->needs_addresses()) {
         return true;
     }
-    boost::system::error_code ec; // If the peer has left, its address is unknown.
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    request.address = ec ? std::string() : client_of(peer, request, services_.trusted_proxies);
-    return count_rates(
-        services_.quota->count_request_from(request.address, std::chrono::steady_clock::now())
-    );
+    return count_rates(services_.quota->count_request_from(
+        request.address.counted, std::chrono::steady_clock::now()
+    ));
 }
 
 bool http_connection::is_within_rate_of(const http_request& request) {
@@ -206,6 +225,9 @@ bool http_connection::admit_peer(const http_request& request) {
 
 void http_connection::refuse_sender(const http_request& request, const auth_error& why) {
     reply_ = to_reply(why);
+    if (const std::string_view outcome = outcome_of(why); !outcome.empty()) {
+        audit_failure(request, {.what = audit_event::auth_failed, .outcome = std::string(outcome)});
+    }
     // Without credentials, nothing was guessed. A reserve place is not delayed, because others need
     // it soon.
     if (why.what == auth_error::kind::invalid && !place_->is_reserve()) {
@@ -221,6 +243,113 @@ asio::awaitable<void> http_connection::delay_refusal() {
     enter(phase::handling);
     asio::steady_timer timer(socket_.get_executor(), time);
     (void)co_await timer.async_wait(as_result);
+}
+
+void http_connection::audit_failure(const http_request& request, const audit_note& what) {
+    if (services_.failures == nullptr) {
+        return;
+    }
+    services_.failures->add(
+        {.what = what.what,
+         .principal = request.principal(),
+         .address = request.address.whole,
+         .owner = what.owner,
+         .thread = what.thread,
+         .run = what.run,
+         .agent = what.agent,
+         .outcome = what.outcome,
+         .route = request.route_name()},
+        address_of_client(request)
+    );
+}
+
+void http_connection::audit_request(const http_request& request, const handler_reply& reply) {
+    if (services_.audit == nullptr) {
+        return;
+    }
+    const auto* const plain = std::get_if<http_reply>(&reply);
+    const int status = plain == nullptr ? 200 : plain->status;
+    if (!request.audited) {
+        if (status == 403) { // find_named_thread()
+            audit_failure(request, {.what = audit_event::auth_failed, .outcome = "not_allowed"});
+        }
+        return;
+    }
+    audit_note note = *request.audited;
+    if (note.outcome.empty()) {
+        note.outcome = status >= 400 ? std::to_string(status) : "ok";
+    }
+    if (note.what == audit_event::auth_failed) {
+        audit_failure(request, note);
+        return;
+    }
+    services_.audit->write(
+        {.what = note.what,
+         .principal = note.principal.empty() ? request.principal() : note.principal,
+         .address = request.address.whole,
+         .owner = note.owner,
+         .thread = note.thread,
+         .run = note.run,
+         .agent = note.agent,
+         .outcome = note.outcome,
+         .route = request.route_name()}
+    );
+}
+
+// In the forms that something needs. If the peer has left, its address is unknown.
+client_address http_connection::address_for_records(const http_request& request) const {
+    const bool is_recorded = services_.audit != nullptr || services_.accesses != nullptr;
+    const bool is_counted = services_.quota != nullptr && services_.quota->needs_addresses();
+    client_address address;
+    if (!is_recorded && !is_counted) {
+        return address;
+    }
+    boost::system::error_code ec;
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    if (!ec && is_recorded) {
+        address.whole = address_of(peer, request, services_.trusted_proxies);
+    }
+    if (!ec && is_counted) {
+        address.counted = client_of(peer, request, services_.trusted_proxies);
+    }
+    return address;
+}
+
+void http_connection::begin_access() {
+    if (services_.accesses == nullptr) {
+        return;
+    }
+    access_ = std::make_unique<access_in_progress>();
+    access_->since = in_since_;
+    access_->sent_before = sent_;
+    boost::system::error_code ec; // If the peer has left, its address is unknown.
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    access_->entry.address = ec ? "" : peer.to_string();
+}
+
+void http_connection::describe_access(const http_request& request, std::string_view path) {
+    if (!access_) {
+        return;
+    }
+    access_entry& entry = access_->entry;
+    entry.address = request.address.whole;
+    entry.method = request.method;
+    entry.path = path;
+    entry.protocol = terms_.http_1_0 ? "HTTP/1.0" : "HTTP/1.1";
+    const std::string_view referer = request.header("referer");
+    entry.referer = referer.substr(0, referer.find_first_of("?#"));
+    entry.user_agent = request.header("user-agent");
+}
+
+void http_connection::end_access() {
+    if (!access_) {
+        return;
+    }
+    const auto duration = std::chrono::steady_clock::now() - access_->since;
+    access_->entry.duration = std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+    access_->entry.bytes = sent_ - access_->sent_before;
+    services_.accesses->write(access_->entry);
+    access_.reset();
 }
 
 // Client address for the log, never empty.

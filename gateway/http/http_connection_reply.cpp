@@ -125,6 +125,9 @@ asio::awaitable<bool> http_connection::send_reply() {
     if (!reply.no_room.empty()) {
         services_.no_room.add(reply.no_room, std::chrono::steady_clock::now());
     }
+    if (access_) {
+        access_->entry.status = reply.status;
+    }
     const std::string head = write_reply_head(reply, terms_);
     unsent_reply rest;
     rest.buffers.add(asio::buffer(head));
@@ -152,6 +155,9 @@ asio::awaitable<bool> http_connection::send_reply() {
 
 // For HEAD: the same response head as for GET, without reading the source.
 asio::awaitable<bool> http_connection::send_stream_head() {
+    if (access_) {
+        access_->entry.status = 200;
+    }
     const stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
@@ -166,6 +172,9 @@ asio::awaitable<bool> http_connection::send_stream_head() {
 
 // Returns true if the stream is complete and the connection may serve another request.
 asio::awaitable<bool> http_connection::send_stream() {
+    if (access_) {
+        access_->entry.status = 200;
+    }
     stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
@@ -234,6 +243,7 @@ bool http_connection::try_write(gather& buffers) {
             write_failed_ = ec != asio::error::would_block && ec != asio::error::try_again;
             return false;
         }
+        sent_ += count;
         buffers.consume(count);
     }
     return true;
@@ -263,7 +273,9 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
 asio::awaitable<bool> http_connection::write_file(file_body& file) {
     while (file.size() > 0) {
         boost::system::error_code failed;
+        const std::uint64_t before = file.size();
         file.send_some(socket_.native_handle(), failed);
+        sent_ += before - file.size();
         if (!failed && file.size() > 0) {
             std::tie(failed) = co_await socket_.async_wait(tcp::socket::wait_write, as_result);
         }

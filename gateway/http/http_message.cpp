@@ -28,4 +28,12 @@ std::string_view http_request::header(std::string_view name) const noexcept {
     return found == headers.end() ? std::string_view{} : std::string_view{found->second};
 }
 
+std::string http_request::route_name() const {
+    std::string name = method;
+    if (!pattern.empty()) {
+        name.append(" ").append(pattern);
+    }
+    return name;
+}
+
 } // namespace agui::gateway

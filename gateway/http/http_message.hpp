@@ -1,8 +1,10 @@
 #pragma once
 
+#include "gateway/audit/audit_log.hpp"
 #include "gateway/auth/caller.hpp"
 #include "gateway/auth/route_access.hpp"
 #include "gateway/base/event_source.hpp"
+#include "gateway/base/request_source.hpp"
 #include "gateway/http/file_body.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/thread_access.hpp"
@@ -59,13 +61,15 @@ struct http_request {
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
-    std::string address; ///< client_of(), if a quota needs it; otherwise empty.
+    client_address address; ///< Set before it is known who sent the request.
     /// Set by authentication. Null on a route that is open to everybody.
     std::shared_ptr<const caller> sender;
     /// The condition of its route, for find_named_thread(). Empty on a route that is open to
     /// everybody.
     std::optional<route_access> access;
     bool plain_loopback = false; ///< presented_head::plain_loopback
+    /// Set by a handler whose request belongs into the audit. Written once it has answered.
+    std::optional<audit_note> audited;
     /// Set if another gateway passed it on; null for a client's own request.
     passed_request* passed = nullptr;
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
@@ -75,6 +79,8 @@ struct http_request {
     /// The sender's principal; empty if there is no sender. A thread that the request names is
     /// found by find_named_thread(), because it may be another principal's.
     [[nodiscard]] std::string principal() const;
+    /// "METHOD PATTERN", for the audit.
+    [[nodiscard]] std::string route_name() const;
 };
 
 struct http_reply {

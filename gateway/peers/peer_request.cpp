@@ -237,7 +237,8 @@ std::string write_passed(const client_request& what, std::chrono::steady_clock::
         {"headers", write_headers(what.headers)},
         {"principal", what.principal},
         {"sender", what.sender},
-        {"address", what.address},
+        {"address", what.address.whole},
+        {"countedAddress", what.address.counted},
         {"threadId", what.thread_id},
         {"runId", what.run_id},
         {"age", age.count()}
@@ -261,7 +262,9 @@ read_passed(std::string text, std::chrono::steady_clock::time_point arrived) {
         read_text(*head, "method", what.method) && read_text(*head, "pattern", what.pattern) &&
         read_texts(*head, "parameters", what.path_parameters) &&
         read_headers(*head, what.headers) && read_text(*head, "principal", what.principal) &&
-        read_text(*head, "sender", what.sender) && read_text(*head, "address", what.address) &&
+        read_text(*head, "sender", what.sender) &&
+        read_text(*head, "address", what.address.whole) &&
+        read_text(*head, "countedAddress", what.address.counted) &&
         read_text(*head, "threadId", what.thread_id) && read_text(*head, "runId", what.run_id) &&
         read_number(*head, "age", age);
     if (!is_sound || age < 0 || !read_sharing(*head, what)) {

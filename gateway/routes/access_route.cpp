@@ -145,8 +145,7 @@ asio::awaitable<handler_reply> show_access(session::store& store, http_request& 
     co_return reply;
 }
 
-// The one place that learns of each change of access.
-void note_access_changed(
+void log_access_changed(
     agui::logger& log, const session::thread_key& key, const std::vector<access_entry>& entries
 ) {
     log.log(
@@ -159,10 +158,14 @@ void note_access_changed(
 
 asio::awaitable<handler_reply>
 change_access(session::store& store, agui::logger& log, http_request& request) {
+    request.audited = {
+        .what = audit_event::access_changed, .thread = request.path_parameters.at(0)
+    };
     const auto thread = co_await find_named_thread(store, request, request.path_parameters.at(0));
     if (!thread) {
         co_return to_reply(thread.error());
     }
+    name_in_audit(*request.audited, *thread);
     const auto entries = read_entries_of(request.body, thread->key.principal);
     if (!entries) {
         co_return to_reply(entries.error());
@@ -175,7 +178,7 @@ change_access(session::store& store, agui::logger& log, http_request& request) {
     if (!done || !*done) {
         co_return to_reply(done ? session::no_such_thread() : done.error());
     }
-    note_access_changed(log, thread->key, *entries);
+    log_access_changed(log, thread->key, *entries);
     co_return co_await show_access(store, request);
 }
 

@@ -211,6 +211,14 @@ asio::awaitable<outcome> begin_anywhere(
             co_return lacking.error();
         }
         if (*lacking) {
+            request.audited = {
+                .what = audit_event::auth_failed,
+                .owner = thread->key.principal,
+                .thread = what->what.input.thread_id,
+                .run = what->what.input.run_id,
+                .agent = what->what.agent_id,
+                .outcome = "missing_scope"
+            };
             co_return to_reply(**lacking);
         }
         body = std::move(what->body);

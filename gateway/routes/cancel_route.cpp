@@ -40,16 +40,23 @@ cancel_run(run_service& runs, std::size_t max_json_depth, http_request& request)
         }
         run_id = std::string(run->get_string());
     }
+    request.audited = {
+        .what = audit_event::run_stopped,
+        .thread = std::string(thread->get_string()),
+        .run = run_id.value_or("")
+    };
     const auto named = co_await find_named_thread(
         runs.services().store, request, std::string(thread->get_string())
     );
     if (!named) {
         co_return to_reply(named.error());
     }
+    name_in_audit(*request.audited, *named);
     const auto cancelled = co_await runs.cancel(named->key, std::move(run_id));
     if (!cancelled) {
         co_return to_reply(cancelled.error());
     }
+    request.audited->outcome = *cancelled ? "stopped" : "not_stopped";
     http_reply reply;
     reply.body = *cancelled ? R"({"cancelled":true})" : R"({"cancelled":false})";
     co_return reply;

@@ -169,6 +169,11 @@ naming_for(const run_service& runs, const named_thread& thread, const http_reque
     return std::make_shared<const thread_naming>(std::move(naming));
 }
 
+void name_in_audit(audit_note& note, const named_thread& thread) {
+    note.owner = thread.key.principal;
+    note.thread = thread.key.thread_id;
+}
+
 void use_own_links(session::message& message, const named_thread& thread) {
     auto* const parts = std::get_if<json::array>(&message.content);
     if (!thread.is_shared || parts == nullptr) {

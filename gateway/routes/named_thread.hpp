@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/audit/audit_log.hpp"
 #include "gateway/auth/authenticator.hpp"
 #include "gateway/http/http_message.hpp"
 #include "gateway/log/thread_naming.hpp"
@@ -72,6 +73,9 @@ key_for_links(const named_thread& thread, const http_request& request);
 /// How the thread's events name it to the sender. Null for an own thread.
 [[nodiscard]] std::shared_ptr<const thread_naming>
 naming_for(const run_service& runs, const named_thread& thread, const http_request& request);
+
+/// Names the thread in an entry of the audit, by its owner and the owner's id.
+void name_in_audit(audit_note& note, const named_thread& thread);
 
 /// Makes links to parts in a sender's messages, which hold the shared id, links of the thread.
 void use_own_links(std::vector<session::message>& messages, const named_thread& thread);

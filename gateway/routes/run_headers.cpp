@@ -11,7 +11,7 @@ result<requested_run>
 read_run_headers(const http_request& request, const std::vector<std::string>& passed) {
     requested_run what;
     what.principal = request.principal();
-    what.address = request.address;
+    what.source = {request.address, request.principal(), request.route_name()};
     if (!request.path_parameters.empty()) {
         what.agent_id = request.path_parameters.front();
     }

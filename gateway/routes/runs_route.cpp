@@ -82,10 +82,17 @@ asio::awaitable<handler_reply> end_run(run_service& runs, http_request& request)
     if (!run) {
         co_return to_reply(failure{errc::not_found, "there is no such run"});
     }
+    request.audited = {
+        .what = audit_event::run_stopped,
+        .owner = run->thread.principal,
+        .thread = run->thread.thread_id,
+        .run = run->run_id
+    };
     const auto ended = co_await runs.cancel(std::move(run->thread), std::move(run->run_id));
     if (!ended) {
         co_return to_reply(ended.error());
     }
+    request.audited->outcome = *ended ? "stopped" : "not_stopped";
     http_reply reply;
     reply.body = *ended ? R"({"cancelled":true})" : R"({"cancelled":false})";
     co_return reply;

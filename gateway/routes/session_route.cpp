@@ -57,6 +57,7 @@ begin_session(const current_authenticator& auth, const clock& time, http_request
             "most 4 KB. Use a token with fewer scopes."
         });
     }
+    request.audited = {.what = audit_event::session_began};
     http_reply reply;
     reply.headers.emplace_back(
         "Set-Cookie", sessions->set_cookie(*begun, request.plain_loopback, now)
@@ -66,11 +67,16 @@ begin_session(const current_authenticator& auth, const clock& time, http_request
 }
 
 asio::awaitable<handler_reply>
-end_session(const current_authenticator& auth, const clock& /*time*/, http_request& request) {
+end_session(const current_authenticator& auth, const clock& time, http_request& request) {
     const std::shared_ptr<authenticator> checker = auth.get();
     const session_cookies* const sessions = checker->sessions();
     if (sessions == nullptr) {
         co_return no_sessions();
+    }
+    const presented_head head{.headers = request.headers, .plain_loopback = request.plain_loopback};
+    const auto cookie = session_cookies::find(head);
+    if (const auto who = sessions->read(cookie.value_or(""), time.now())) {
+        request.audited = {.what = audit_event::session_ended, .principal = who->principal};
     }
     http_reply reply;
     reply.status = 204;

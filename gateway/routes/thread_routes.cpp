@@ -223,10 +223,14 @@ asio::awaitable<handler_reply> change_thread(
 }
 
 asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
+    request.audited = {
+        .what = audit_event::thread_deleted, .thread = request.path_parameters.at(0)
+    };
     const auto named = co_await thread_of(store, request);
     if (!named) {
         co_return to_reply(named.error());
     }
+    name_in_audit(*request.audited, *named);
     // Holds the thread like a run, so that no run begins meanwhile.
     const auto taken = co_await store.acquire(named->key, {});
     if (!taken) {

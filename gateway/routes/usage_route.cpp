@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 namespace {
 
 asio::awaitable<handler_reply> report_usage(quotas& limits, http_request& request) {
-    const auto found = co_await limits.report({request.principal(), request.address});
+    const auto found = co_await limits.report({request.principal(), request.address.counted});
     if (!found) {
         co_return to_reply(found.error());
     }

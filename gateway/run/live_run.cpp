@@ -171,6 +171,7 @@ void live_run::start(
         translator_.translate(runner::custom_sent{prediction_event, told});
         prediction_ = std::make_unique<state_prediction>(std::move(settings_.predictions));
     }
+    audit(audit_event::run_began, {});
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_, std::move(memory)),
         [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
@@ -193,6 +194,24 @@ void live_run::count_reader_elsewhere() {
             }
         });
     });
+}
+
+// An end that is not stored has no entry here: whoever recovers the run writes it.
+void live_run::audit(audit_event what, std::string_view outcome) const {
+    if (settings_.audit == nullptr) {
+        return;
+    }
+    settings_.audit->write(
+        {.what = what,
+         .principal = settings_.source.principal,
+         .address = settings_.source.address.whole,
+         .owner = key().principal,
+         .thread = key().thread_id,
+         .run = session::client_run_id(record_.run_id),
+         .agent = record_.agent_id,
+         .outcome = outcome,
+         .route = settings_.source.route}
+    );
 }
 
 void live_run::give_up() noexcept {
@@ -376,6 +395,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     }
     stored_ = true;
     log_end(logger_, key().thread_id, ended, end.usage);
+    audit(audit_event::run_ended, ended.end_reason);
     notify_end();
     if (observed_) {
         observed_->report_end();

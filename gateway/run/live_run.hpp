@@ -1,6 +1,8 @@
 #pragma once
 
+#include "gateway/audit/audit_log.hpp"
 #include "gateway/base/completion_event.hpp"
+#include "gateway/base/request_source.hpp"
 #include "gateway/log/event_log.hpp"
 #include "gateway/log/run_observer.hpp"
 #include "gateway/run/conversation_key.hpp"
@@ -52,12 +54,13 @@ public:
         /// The thread's title if it is the one that its first message gave it and a model may
         /// replace it (thread_titles); otherwise empty.
         std::string automatic_title{};
+        audit_log* audit = nullptr; ///< Gets its beginning and its end; may be null.
+        request_source source{};    ///< requested_run::source
         /// Freed with the run.
         std::shared_ptr<const void> held{};
         /// Its place among the runs of its principal (quotas::admit_run()), which is free before
         /// its end is visible. May be null.
         std::shared_ptr<const void> place{};
-        std::string address{}; ///< requested_run::address
     };
 
     /// Makes the log for a run that is about to begin. `memory` (may be null) counts its events.
@@ -142,8 +145,10 @@ public:
     [[nodiscard]] const std::string& automatic_title() const noexcept {
         return settings_.automatic_title;
     }
-    /// requested_run::address; any thread.
-    [[nodiscard]] const std::string& address() const noexcept { return settings_.address; }
+    /// client_address::counted; any thread.
+    [[nodiscard]] const std::string& address() const noexcept {
+        return settings_.source.address.counted;
+    }
     /// Any thread, once it has ended. True if it ended by a stop of any kind.
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
 
@@ -177,6 +182,7 @@ private:
     [[nodiscard]] bool is_awaited() const;
     void ensure_ended() noexcept;
     void end_without_store();
+    void audit(audit_event what, std::string_view outcome) const;
     [[nodiscard]] std::vector<std::string> end_seen_by_readers();
     void show_end_without_store(std::vector<std::string> events, bool is_lost);
     void notify_end();

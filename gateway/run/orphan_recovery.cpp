@@ -354,6 +354,16 @@ boost::asio::awaitable<result<bool>> recover_orphans(
                 {{"thread", held->key().thread_id},
                  {"run", session::client_run_id(orphan.run.run_id)}}
             );
+            if (services.audit != nullptr) {
+                services.audit->write(
+                    {.what = audit_event::run_ended,
+                     .owner = held->key().principal,
+                     .thread = held->key().thread_id,
+                     .run = session::client_run_id(orphan.run.run_id),
+                     .agent = orphan.run.agent_id,
+                     .outcome = "lost"}
+                );
+            }
         } else {
             services.log.log(
                 log_level::error, "an orphaned run could not be ended",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/base/request_source.hpp"
 #include "session/base/error.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/conversation/thread_access.hpp"
@@ -69,9 +70,9 @@ struct client_request {
     std::string principal;
     /// The sender (write_caller). Empty if an older gateway has passed it on, which knows none.
     std::string sender;
-    std::string address{}; ///< http_request::address
-    std::string thread_id; ///< Set even if the request names none: the first gateway makes one.
-    std::string run_id;    ///< The same.
+    client_address address{}; ///< http_request::address
+    std::string thread_id;    ///< Set even if the request names none: the first gateway makes one.
+    std::string run_id;       ///< The same.
     /// The id by which the sender knows the thread if it is another principal's; otherwise empty.
     /// The first gateway has found the thread and the right.
     std::string shared_id{};

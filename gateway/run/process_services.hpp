@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/audit/audit_log.hpp"
 #include "gateway/log/run_observer.hpp"
 #include "gateway/run/part_links.hpp"
 #include "runner/hooks/plugin.hpp"
@@ -39,6 +40,7 @@ struct process_services {
     peer_door* peers = nullptr; ///< Sends requests to other gateways; null if none can be reached.
     /// Runs work on large requests and threads. If null, it is done inline.
     heavy_work* heavy = nullptr;
+    audit_log* audit = nullptr;               ///< May be null.
     runner::prefix_watch* prefixes = nullptr; ///< For agents whose prefix is checked; may be null.
     quotas* limits = nullptr;                 ///< Null without [[quotas]].
 };

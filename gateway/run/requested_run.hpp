@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/base/request_source.hpp"
 #include "gateway/run/disconnect_policy.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/history/history_plan.hpp"
@@ -17,8 +18,8 @@ namespace agui::gateway {
 /// A run that a client requests.
 struct requested_run {
     std::string principal;
-    std::string address{}; ///< The client's, for [[quotas]]; empty if it is unknown or not needed.
-    std::string agent_id;  ///< Empty for the default agent.
+    request_source source{}; ///< Without an address if no client has sent the request.
+    std::string agent_id;    ///< Empty for the default agent.
     translator::run_input input;
     /// input_digest() of the canonical form. If empty, it is computed when needed.
     std::string digest;

@@ -168,5 +168,15 @@ TEST(AuthError, HasTheChallengeOfItsKind) {
     EXPECT_EQ(challenge_of(of_agent), R"(Bearer error="insufficient_scope", scope="run")");
 }
 
+TEST(Principal, HasTheNamesAgain) {
+    for (const char* tenant : {"", "acme", "a/b", "%", "%2F", "a%25b/"}) {
+        for (const char* user : {"ada", "b/c", "%", "%2f", "%252F", "/"}) {
+            const caller_name names = name_of(principal_of(tenant, user));
+            EXPECT_EQ(names.tenant, tenant);
+            EXPECT_EQ(names.user, user);
+        }
+    }
+}
+
 } // namespace
 } // namespace agui::gateway

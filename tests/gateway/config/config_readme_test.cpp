@@ -227,7 +227,7 @@ TEST_F(ConfigSecret, EveryKeyThatCanBePrintedIsDescribed) {
         add_printed(*all, printed);
     }
 
-    EXPECT_EQ(printed.size(), 9U);
+    EXPECT_EQ(printed.size(), 11U);
     std::size_t keys = 0;
     for (const auto& [table, values] : printed) {
         for (const auto& [key, value] : values) {

@@ -101,5 +101,20 @@ TEST(PeerOf, IsEmptyForProxiesAndLoopback) {
     EXPECT_EQ(peer("2001:db8:1:2:3::4"), "2001:db8:1::");
 }
 
+TEST(ClientAddress, IsWholeForRecords) {
+    const auto whole = [](const char* peer, const char* forwarded) {
+        gateway::http_request request;
+        request.headers.emplace_back("x-forwarded-for", forwarded);
+        return gateway::address_of(
+            boost::asio::ip::make_address(peer), request, networks({"127.0.0.1", "10.0.0.0/8"})
+        );
+    };
+    EXPECT_EQ(whole("127.0.0.1", "2001:db8:1:2:3:4:5:6"), "2001:db8:1:2:3:4:5:6");
+    EXPECT_EQ(whole("127.0.0.1", "203.0.113.9, 192.0.2.1, 10.0.0.1"), "192.0.2.1");
+    EXPECT_EQ(whole("127.0.0.1", "192.0.2.1, garbage, 10.0.0.1"), "10.0.0.1");
+    EXPECT_EQ(whole("10.0.0.1", ""), "10.0.0.1") << "a proxy that names nobody";
+    EXPECT_EQ(whole("::ffff:192.0.2.1", "203.0.113.9"), "192.0.2.1") << "no proxy";
+}
+
 } // namespace
 } // namespace agui::test

@@ -67,7 +67,7 @@ TEST(PeerRequest, APassedRequestIsReadAsItWasWritten) {
     what.body = "{\"threadId\":\n\"t\"}";
     what.principal = "us\xff";
     what.sender = R"({"user":"us"})";
-    what.address = "192.0.2.1";
+    what.address = {.whole = "2001:db8:1:2::3", .counted = "2001:db8:1::"};
     what.thread_id = "t";
     what.run_id = "r\n";
     what.received = now - std::chrono::milliseconds(1234);

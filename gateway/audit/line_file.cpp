@@ -1,0 +1,112 @@
+#include "gateway/audit/line_file.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace agui::gateway {
+namespace {
+
+constexpr std::string_view standard_output = "-";
+constexpr mode_t owner_only = 0600;
+
+std::string text_of(int error) { return std::generic_category().message(error); }
+
+} // namespace
+
+line_file::line_file(std::string path, std::string name, logger& log)
+    : path_(std::move(path)), name_(std::move(name)), log_(log) {
+    const std::lock_guard lock(mutex_);
+    file_ = open_path();
+    if (file_ < 0) {
+        throw std::runtime_error(name_ + ": the file cannot be opened: " + text_of(errno));
+    }
+}
+
+line_file::~line_file() {
+    const std::lock_guard lock(mutex_);
+    if (file_ >= 0 && path_ != standard_output) {
+        ::close(file_);
+    }
+}
+
+// O_NONBLOCK is for a named pipe whose reader is gone or slow.
+int line_file::open_path() const noexcept {
+    if (path_ == standard_output) {
+        return STDOUT_FILENO;
+    }
+    constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    return ::open(path_.c_str(), flags, owner_only);
+}
+
+void line_file::append(std::string_view line) {
+    const std::lock_guard lock(mutex_);
+    if (!write_whole(line)) {
+        ++lost_;
+    }
+    if (lost_ > 0 && reports_.due(std::chrono::steady_clock::now())) {
+        report_lost();
+    }
+}
+
+bool line_file::write_whole(std::string_view line) {
+    if (path_ == standard_output) { // Shared with others, so that it must not become non-blocking.
+        pollfd out{file_, POLLOUT, 0};
+        if (::poll(&out, 1, 0) <= 0) {
+            last_error_ = EAGAIN;
+            return false;
+        }
+    }
+    std::string text;
+    text.reserve(line.size() + 2);
+    text.append(is_torn_ ? "\n" : "").append(line).append("\n");
+    ssize_t written = 0;
+    do {
+        written = ::write(file_, text.data(), text.size());
+    } while (written < 0 && errno == EINTR);
+    if (written < 0) {
+        last_error_ = errno;
+        return false;
+    }
+    const bool is_whole = static_cast<std::size_t>(written) == text.size();
+    is_torn_ = !is_whole && (written > 0 || is_torn_);
+    if (!is_whole) {
+        last_error_ = ENOSPC;
+    }
+    return is_whole;
+}
+
+void line_file::report_lost() {
+    log_.log(
+        log_level::error, "lines of a file could not be written and are lost",
+        {{"file", name_},
+         {"lines", std::to_string(std::exchange(lost_, 0))},
+         {"error", text_of(last_error_)}}
+    );
+}
+
+void line_file::reopen() {
+    if (path_ == standard_output) {
+        return;
+    }
+    const int fresh = open_path();
+    const int error = errno;
+    if (fresh < 0) {
+        log_.log(
+            log_level::error, "a file could not be opened again: the former one is still used",
+            {{"file", name_}, {"error", text_of(error)}}
+        );
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    ::close(std::exchange(file_, fresh));
+    is_torn_ = false;
+}
+
+} // namespace agui::gateway

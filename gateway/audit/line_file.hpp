@@ -1,0 +1,51 @@
+#pragma once
+
+#include "gateway/base/log_interval.hpp"
+#include "session/base/log.hpp"
+#include "session/base/mutex.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace agui::gateway {
+
+/// A file to which records are appended, one line each, for other programs. A line is written with
+/// one write(2), so that lines of several processes do not mix. Nothing waits and nothing fails
+/// because of the file: a line that cannot be written is lost, and the log says how many were, at
+/// most once a minute. Safe to call from any thread.
+class line_file {
+public:
+    /// `path` is a file, which is made if it is missing and then only its owner may read, or "-"
+    /// for standard output. `name` is the file's key in the configuration, for the log. Throws
+    /// std::runtime_error if the file cannot be opened.
+    line_file(std::string path, std::string name, logger& log);
+    ~line_file();
+    line_file(const line_file&) = delete;
+    line_file& operator=(const line_file&) = delete;
+
+    /// `line` holds no line break.
+    void append(std::string_view line);
+
+    /// Opens the path again, after the file was renamed (logrotate). If that fails, the log says
+    /// so, and the lines continue to go to the former file.
+    void reopen();
+
+private:
+    [[nodiscard]] int open_path() const noexcept;
+    [[nodiscard]] bool write_whole(std::string_view line) AGUI_REQUIRES(mutex_);
+    void report_lost() AGUI_REQUIRES(mutex_);
+
+    const std::string path_;
+    const std::string name_;
+    logger& log_;
+    mutex mutex_;
+    int file_ AGUI_GUARDED_BY(mutex_) = -1;
+    bool is_torn_ AGUI_GUARDED_BY(mutex_) = false; ///< The last line was written in part.
+    std::size_t lost_ AGUI_GUARDED_BY(mutex_) = 0; ///< Not reported yet.
+    int last_error_ AGUI_GUARDED_BY(mutex_) = 0;
+    log_interval reports_ AGUI_GUARDED_BY(mutex_){std::chrono::minutes(1)};
+};
+
+} // namespace agui::gateway
