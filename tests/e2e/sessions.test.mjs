@@ -1,0 +1,107 @@
+// A session in headless Chromium: a page sends its token once, then EventSource and fetch need none, and pages of other
+// origins can do nothing with the cookie.
+
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, before, it } from 'node:test';
+import { launchChromium } from './support/browser.mjs';
+import { Gateway, stopAll } from './support/gateway.mjs';
+
+let gateway;
+let browser;
+let page;
+let other;
+
+/// Runs in the page: a POST of JSON without any header for authentication.
+const postRun = async ({ thread, run }) => {
+    const response = await fetch('/agui', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+            threadId: thread, runId: run, protocolVersion: '1.1',
+            messages: [{ id: `${run}-u`, role: 'user', content: 'Hello' }],
+        }),
+    });
+    return { status: response.status, text: await response.text() };
+};
+
+before(async () => {
+    const set = (...pairs) => pairs.flatMap((pair) => ['--set', pair]);
+    gateway = await Gateway.start({
+        args: ['--demo', '--listen', '127.0.0.1:0', ...set(
+            'auth.mode=bearer', 'auth.tokens.0.name=ada', 'auth.tokens.0.token_env=ADA_TOKEN',
+            'auth.tokens.0.scopes=["run","read"]', 'auth.session.enabled=true',
+        )],
+        env: { ADA_TOKEN: 'the-token-of-ada-for-this-test' },
+    });
+    browser = await launchChromium();
+    page = await (await browser.newContext()).newPage();
+    await page.goto(`${gateway.base}/`);
+    other = http.createServer((request, response) => {
+        response.writeHead(200, { 'content-type': 'text/html' });
+        response.end('<!doctype html><title>Another page</title>');
+    });
+    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+});
+
+after(async () => {
+    await browser?.close();
+    other?.close();
+    await stopAll(gateway);
+});
+
+it('begins with a token, and scripts cannot read its cookie', async () => {
+    assert.equal((await page.evaluate(postRun, { thread: 't', run: 'r0' })).status, 401);
+    const begun = await page.evaluate(async () => {
+        const response = await fetch('/agui/session', {
+            method: 'POST', headers: { authorization: 'Bearer the-token-of-ada-for-this-test' },
+        });
+        return { status: response.status, body: await response.json(), cookies: document.cookie };
+    });
+    assert.equal(begun.status, 200);
+    assert.equal(begun.body.user, 'ada');
+    assert.doesNotMatch(begun.cookies, /agui-session/);
+    const [cookie] = (await page.context().cookies()).filter(({ name }) => name.includes('agui-session'));
+    assert.ok(cookie.httpOnly);
+    assert.equal(cookie.sameSite, 'Lax');
+});
+
+it('opens a run and an EventSource without a token', async () => {
+    const run = await page.evaluate(postRun, { thread: 't', run: 'r1' });
+    assert.equal(run.status, 200);
+    assert.match(run.text, /RUN_FINISHED/);
+    const types = await page.evaluate(() => new Promise((resolve, reject) => {
+        const source = new EventSource('/agui/threads/t/runs/r1/events');
+        const seen = [];
+        source.onmessage = ({ data }) => {
+            seen.push(JSON.parse(data).type);
+            if (seen.at(-1) === 'RUN_FINISHED') {
+                source.close();
+                resolve(seen);
+            }
+        };
+        source.onerror = () => reject(new Error(`the stream broke after ${seen.join()}`));
+    }));
+    assert.equal(types[0], 'RUN_STARTED');
+});
+
+it('is of no use to a page of another origin', async () => {
+    // The same host with another port: the browser sends the cookie, because cookies do not know ports.
+    const foreign = await page.context().newPage();
+    await foreign.goto(`http://127.0.0.1:${other.address().port}/`);
+    const read = await foreign.evaluate((url) => fetch(url, { credentials: 'include' }).then(() => 'read', () => 'refused'), `${gateway.base}/agui/threads`);
+    assert.equal(read, 'refused');
+    const sent = foreign.waitForRequest((request) => request.method() === 'POST');
+    await foreign.evaluate((url) => fetch(url, { method: 'POST', mode: 'no-cors', credentials: 'include' }), `${gateway.base}/agui/session`);
+    const answer = await (await sent).response();
+    assert.equal(answer.status(), 403);
+    assert.match(gateway.log, /a page was refused.*127\.0\.0\.1/);
+    await foreign.close();
+});
+
+it('ends in the browser', async () => {
+    const status = await page.evaluate(async () => (await fetch('/agui/session', { method: 'DELETE' })).status);
+    assert.equal(status, 204);
+    assert.deepEqual((await page.context().cookies()).filter(({ name }) => name.includes('agui-session')), []);
+    assert.equal((await page.evaluate(postRun, { thread: 't', run: 'r2' })).status, 401);
+});
