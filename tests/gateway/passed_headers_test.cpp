@@ -65,6 +65,33 @@ TEST_F(PassedHeaders, AreThoseThatAnMcpServerNames) {
     );
 }
 
+TEST_F(PassedHeaders, HoldNoSession) {
+    settings.auth.emplace();
+    settings.auth->kind = gateway::auth_config::mode::bearer;
+    settings.auth->token.value = "the-token-of-the-test";
+    settings.auth->session.enabled = true;
+    auto& hook = settings.tools.webhooks.emplace_back();
+    hook.definition.name = "hook";
+    hook.url = "http://127.0.0.1:1/";
+    hook.pass_headers = {"cookie"};
+    start();
+    const raw_reply begun =
+        ask("POST /agui/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+            "Authorization: Bearer the-token-of-the-test\r\n\r\n");
+    const std::string set = begun.header("set-cookie");
+
+    ask(post(
+        "/agui", run_body("t1", "r1"),
+        "Cookie: a=b; " + set.substr(0, set.find(';')) + "; c=d\r\nOrigin: http://localhost\r\n"
+    ));
+
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_THAT(
+        seen[0].headers,
+        UnorderedElementsAre(std::pair<std::string, std::string>("cookie", "a=b; c=d"))
+    );
+}
+
 TEST_F(PassedHeaders, WithoutAWebhookAreOnlyTheTrace) {
     start();
 
