@@ -101,7 +101,7 @@ describe('the console', () => {
         await view.tab('waiting');
         await page.fill('#waiting textarea', '{"items": ["coffee"]');
         await page.click('#waiting button:text-is("Approve")');
-        await page.waitForFunction(() => document.querySelector('#waiting [role="alert"]').textContent.includes('not JSON'));
+        await page.waitForFunction(() => document.querySelector('#waiting [role="alert"]')?.textContent.includes('not JSON'));
         await page.fill('#waiting textarea', '{"items": ["coffee"]}');
         await view.answer('Approve');
         assert.match(await view.row('TOOL_CALL_RESULT').textContent(), /Ordered: coffee/);
