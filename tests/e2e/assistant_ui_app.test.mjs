@@ -36,27 +36,6 @@ describe('the app of examples/clients/assistant-ui', { skip: notBuilt(apps['assi
         assert.deepEqual(await texts(), [key, 'Hello.', 'what did I say?', 'You said hi.']);
     });
 
-    it('sends a message once the conversation is there, not before', async () => {
-        const { app, gateway, key, model, rest } = stage;
-        const { page } = app;
-        const thread = randomUUID();
-        model.script(key, [{ content: 'Hello.' }, { content: 'You said hi.' }]);
-        (await postRun(gateway, runInput({ threadId: thread, messages: [user(key)] }))).expectFinished();
-        await page.route(/\/messages\b/, async (route) => {
-            await rest.opened;
-            await route.continue();
-        });
-        await app.load({ thread });
-        await page.fill(app.ui.input, 'what did I say?');
-        await page.keyboard.press('Enter');
-        rest.open();
-        await app.shown('Hello.');
-        assert.equal(await page.inputValue(app.ui.input), 'what did I say?');
-        await page.keyboard.press('Enter');
-        await app.shown('You said hi.');
-        assert.deepEqual(await texts(), [key, 'Hello.', 'what did I say?', 'You said hi.']);
-    });
-
     it('goes on with an active run after a reload: one run, no gap, nothing twice', async () => {
         const { app, key, model, rest } = stage;
         const { page } = app;

@@ -2,7 +2,7 @@ import { useAui, useAuiState, useRemoteThreadListRuntime } from '@assistant-ui/r
 import type { AssistantRuntime } from '@assistant-ui/react';
 import { useAgUiRuntime } from '@assistant-ui/react-ag-ui';
 import type { UseAgUiRuntimeOptions } from '@assistant-ui/react-ag-ui';
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useRef, useSyncExternalStore } from 'react';
 import type { ClaimedCall } from '../claims.js';
 import { GatewayAgent } from '../gateway-agent.js';
 import type { GatewayAgentConfig } from '../gateway-agent.js';
@@ -116,17 +116,11 @@ function useThread(chats: GatewayChats, { adapters, ...options }: GatewayRuntime
     }, [agent]);
     // The runtime has a version of the client with types of its own.
     const itsAgent = agent as unknown as UseAgUiRuntimeOptions['agent'];
-    // The loaded conversation replaces everything in the runtime, so a message that is sent before it would be lost.
-    const [isLoading, setLoading] = useState(false);
-    const runtime = useAgUiRuntime({
-        isSendDisabled: isLoading, ...options, agent: itsAgent, adapters: { attachments, ...adapters, history },
-    });
+    const runtime = useAgUiRuntime({ ...options, agent: itsAgent, adapters: { attachments, ...adapters, history } });
     useEffect(() => {
         const { thread } = runtime;
         const check = () => {
-            const loads = thread.getState().isLoading;
-            setLoading(loads);
-            if (!loads) history.completeLoad(thread);
+            if (!thread.getState().isLoading) history.completeLoad(thread);
         };
         check();
         return thread.subscribe(check);
