@@ -230,7 +230,8 @@ private:
     const refusal_form* form_ = nullptr;
     std::chrono::milliseconds delay_{0}; ///< Delay before the refusal in reply_ is sent.
 
-    std::vector<request_rates::state> rates_; ///< Those of the request that is being answered.
+    /// The rates that the present request was counted in.
+    std::vector<request_rates::state> rates_;
 
     /// A request for the access log, until its answer ends.
     struct access_in_progress {

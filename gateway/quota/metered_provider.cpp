@@ -39,13 +39,12 @@ struct input_size {
 
     void add_part(const boost::json::value& value) {
         const boost::json::object* const part = value.if_object();
-        const std::string_view type = part == nullptr ? "" : text_member(*part, "type");
-        if (type == "text") {
+        if (part != nullptr && text_member(*part, "type") == "text") {
             bytes += text_member(*part, "text").size();
             return;
         }
         tokens += tokens_of_medium;
-        if (type != "image") {
+        if (part == nullptr || text_member(*part, "type") != "image") {
             tokens += session::stored_size(value) / bytes_of_medium_token;
         }
     }

@@ -18,7 +18,7 @@ namespace agui::gateway {
 /// each ten bytes of its data.
 [[nodiscard]] std::int64_t estimated_input(const runner::model_request& request);
 
-/// What the request reserves.
+/// The amount that a call with this request reserves.
 [[nodiscard]] session::usage_amount
 reservation_of(const runner::model_request& request, const metering& model);
 

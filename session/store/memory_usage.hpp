@@ -27,7 +27,7 @@ private:
     struct counter {
         std::int64_t period = 0; ///< period_number()
         usage_amount used;
-        /// What was used in `now`.
+        /// The amount used in the period `now`.
         [[nodiscard]] usage_amount in(std::int64_t now) const noexcept {
             return period == now ? used : usage_amount();
         }

@@ -66,7 +66,7 @@ struct usage_reservation {
 
 /// The end of a call whose usage was reserved.
 struct usage_settlement {
-    std::vector<std::string> subjects; ///< Those of the reservation.
+    std::vector<std::string> subjects; ///< The subjects of the claims that reserved it.
     unix_ms at = 0;                    ///< usage_reservation::at
     usage_amount reserved;
     usage_amount used;

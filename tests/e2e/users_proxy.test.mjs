@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runInput, user } from './support/client.mjs';
@@ -44,11 +46,13 @@ describe('nginx with oauth2-proxy in front of the gateway', { skip: Nginx.skip }
     let gateway;
     let proxy;
     let browser;
+    let folder;
 
     before(async () => {
         model = await ModelServer.start();
         signIn = await SignIn.start();
-        const file = `${fs.mkdtempSync('/tmp/agui-users-proxy-')}/gateway.toml`;
+        folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-users-proxy-'));
+        const file = path.join(folder, 'gateway.toml');
         fs.writeFileSync(file, edited(config, ['127.0.0.1:8080', '127.0.0.1:0'], ['https://api.openai.com/v1', model.url], ['sqlite:agui.db', 'memory:']));
         gateway = await Gateway.start({ args: ['--config', file], env: { OPENAI_API_KEY: 'a-key' } });
         proxy = await Nginx.start(gateway, { site: example('nginx-users.conf'), edits: [['127.0.0.1:4180', signIn.host]] });
@@ -57,6 +61,7 @@ describe('nginx with oauth2-proxy in front of the gateway', { skip: Nginx.skip }
     after(async () => {
         browser?.stop();
         await stopAll(proxy, gateway, signIn, model);
+        if (folder) fs.rmSync(folder, { recursive: true, force: true });
     });
 
     const as = (session, more) => ({ headers: { authorization: '', ...(session && { cookie: `session=${session}` }), ...more } });

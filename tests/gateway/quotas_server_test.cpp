@@ -231,7 +231,7 @@ TEST_F(QuotasOfServer, TitlesCount) {
 
     const auto give_up = std::chrono::steady_clock::now() + patience;
     while (output_of("ada") < 20 && std::chrono::steady_clock::now() < give_up) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // No event tells of a title.
     }
     EXPECT_EQ(output_of("ada"), 20);
     EXPECT_EQ(output_of("eve"), 0);
@@ -377,7 +377,7 @@ TEST_F(QuotasOfHeldRuns, LimitRunsAtOnceOfEachPrincipal) {
     model.answer({.text = "one"});
     model.answer({.text = "two"});
     EXPECT_THAT(first->read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
-    // Whoever has seen the end is not refused.
+    // A client that has read RUN_FINISHED can begin its next run: the place is free by then.
     const auto next = open(body_of("r2", {}, "other"), "ada");
     model.answer({.text = "three"});
     EXPECT_THAT(next->read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
@@ -505,7 +505,7 @@ TEST_P(QuotasOfTwoGateways, AThousandParallelRequestsExceedTheRateByOneAtMost) {
     start_both();
     // The gateway that came first learns of the other within two seconds.
     ASSERT_TRUE(comes_true([this] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(200)); // Each look is a request.
+        std::this_thread::sleep_for(std::chrono::milliseconds(200)); // Each look uses up the rate.
         return ask_at(a(), get("/agui/usage", bearer("eve"))).body.find(R"("limit":51)") !=
                std::string::npos;
     }));

@@ -7,8 +7,10 @@
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agui::test {
 namespace {
@@ -274,20 +276,22 @@ TEST_F(Sharing, AFileOfAWriterIsTheThreads) {
     EXPECT_EQ(ask(get(path)).status, 404);
 }
 
-// What is stored may be shown to the sender, and the model's server may fetch it.
+// Stored URLs are shown to readers and may be fetched by the model's server, so they must not hold
+// the owner's id.
 TEST_F(Sharing, OnlyALinkToAFileGetsTheIdOfTheOwner) {
     start();
     const std::string id = share("write");
     const std::string path = "/agui/threads/" + id + "/parts/";
-    for (const std::string& url :
-         {"https://x/?" + path, "https://x/#" + path + std::string(64, 'a'), "https://x" + path,
-          "https://x" + path + std::string(63, 'a'), "https://x" + path + "a" + path}) {
-        std::string body = run_body(id, "r" + std::to_string(url.size()), "TEXT");
-        body.replace(
-            body.find(R"("TEXT")"), 6,
-            R"([{"type":"image","source":{"type":"url","value":")" + url + R"("}}])"
-        );
-        EXPECT_EQ(post_as("eve", "/agui", body).status, 200) << url;
+    const std::vector<std::string> urls{
+        "https://x/?" + path, "https://x/#" + path + std::string(64, 'a'), "https://x" + path,
+        "https://x" + path + std::string(63, 'a'), "https://x" + path + "a" + path
+    };
+    for (std::size_t i = 0; i < urls.size(); ++i) {
+        std::string part = R"([{"type":"image","source":{"type":"url","value":")";
+        part.append(urls[i]).append(R"("}}])");
+        std::string body = run_body(id, std::to_string(i), "TEXT");
+        body.replace(body.find(R"("TEXT")"), 6, part);
+        EXPECT_EQ(post_as("eve", "/agui", body).status, 200) << urls[i];
     }
     EXPECT_THAT(messages("ada", "t"), Not(HasSubstr("/agui/threads/t/")));
 }
