@@ -1,7 +1,7 @@
 #include "gateway/auth/jwt.hpp"
 
-#include "gateway/auth/base64url.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/base64url.hpp"
 #include "session/base/json_events.hpp"
 #include "session/base/parse_json.hpp"
 

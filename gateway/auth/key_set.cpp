@@ -1,6 +1,6 @@
 #include "gateway/auth/key_set.hpp"
 
-#include "gateway/auth/base64url.hpp"
+#include "session/base/base64url.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>

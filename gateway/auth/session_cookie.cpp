@@ -1,7 +1,7 @@
 #include "gateway/auth/session_cookie.hpp"
 
-#include "gateway/auth/base64url.hpp"
 #include "gateway/auth/secret_digest.hpp"
+#include "session/base/base64url.hpp"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

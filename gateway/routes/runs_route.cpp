@@ -1,8 +1,8 @@
 #include "gateway/routes/runs_route.hpp"
 
-#include "gateway/auth/base64url.hpp"
 #include "gateway/auth/caller.hpp"
 #include "gateway/http/http_error.hpp"
+#include "session/base/base64url.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>

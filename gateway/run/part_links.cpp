@@ -1,5 +1,6 @@
 #include "gateway/run/part_links.hpp"
 
+#include "session/base/base64url.hpp"
 #include "session/conversation/media_part.hpp"
 #include "session/history/part_reference.hpp"
 
@@ -18,26 +19,6 @@ namespace {
 
 constexpr unix_ms day_ms = 86'400'000;
 constexpr std::size_t token_bytes_max = 4096;
-
-std::string base64url(std::string_view bytes) {
-    constexpr std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    std::string out;
-    std::uint32_t bits = 0;
-    unsigned count = 0;
-    for (const char c : bytes) {
-        bits = (bits << 8U) | static_cast<unsigned char>(c);
-        count += 8;
-        while (count >= 6) {
-            count -= 6;
-            out.push_back(digits[(bits >> count) & 0x3FU]);
-        }
-    }
-    if (count > 0) {
-        out.push_back(digits[(bits << (6 - count)) & 0x3FU]);
-    }
-    return out;
-}
 
 /// Each field with its length, so that no two lists of fields give the same text.
 void add_field(std::string& out, std::string_view field) {
@@ -64,7 +45,7 @@ std::string part_links::signature(
         ) == nullptr) {
         throw std::runtime_error("cannot sign a link");
     }
-    return base64url({reinterpret_cast<const char*>(digest.data()), size});
+    return encode_base64url({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 std::string
@@ -76,7 +57,7 @@ part_links::link(const session::thread_key& key, std::string_view sha256, unix_m
         std::chrono::duration_cast<std::chrono::milliseconds>(settings_.valid).count();
     const std::string expiry = std::to_string((now + valid) / day_ms + 1); // Days since 1970.
     return settings_.base_url + session::part_path(key.thread_id, sha256) + "?token=" + expiry +
-           '.' + base64url(key.principal) + '.' + signature(key, sha256, expiry);
+           '.' + encode_base64url(key.principal) + '.' + signature(key, sha256, expiry);
 }
 
 std::optional<std::string> part_links::principal_of(

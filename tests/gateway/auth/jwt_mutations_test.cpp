@@ -1,7 +1,7 @@
 // Tokens that were changed after they were signed: none is accepted.
 
-#include "gateway/auth/base64url.hpp"
 #include "gateway/auth/jwt.hpp"
+#include "session/base/base64url.hpp"
 #include "tests/gateway/auth/token_maker.hpp"
 
 #include <boost/json/object.hpp>
@@ -70,10 +70,10 @@ protected:
     std::string with_flipped_content(const std::string& token) {
         std::vector<std::string> parts = parts_of(token);
         std::string& part = parts[below(3)];
-        std::string bytes = gateway::decode_base64url(part).value();
+        std::string bytes = decode_base64url(part).value();
         char& c = bytes[below(bytes.size())];
         c = static_cast<char>(c ^ (1 << below(8)));
-        part = gateway::encode_base64url(bytes);
+        part = encode_base64url(bytes);
         return parts[0] + "." + parts[1] + "." + parts[2];
     }
 

@@ -1,6 +1,6 @@
-#include "gateway/auth/base64url.hpp"
 #include "gateway/auth/jwt.hpp"
 #include "gateway/auth/key_set.hpp"
+#include "session/base/base64url.hpp"
 #include "tests/gateway/auth/token_maker.hpp"
 
 #include <boost/json/array.hpp>
@@ -20,8 +20,6 @@ namespace {
 
 namespace json = boost::json;
 using gateway::check_jwt;
-using gateway::decode_base64url;
-using gateway::encode_base64url;
 using gateway::jws_algorithm;
 using gateway::key_set;
 using gateway::parse_key_set;
@@ -119,18 +117,6 @@ protected:
 
     const token_maker& maker = maker_of(jws_algorithm::eddsa);
 };
-
-TEST(Base64Url, HasOneTextForEveryBytes) {
-    for (const std::string& bytes :
-         {std::string(), std::string("a"), std::string("ab"), std::string("abc"),
-          std::string("\xFF\xFE\0", 3)}) {
-        EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes);
-    }
-    EXPECT_EQ(encode_base64url("\xFB\xFF"), "-_8");
-    for (const char* wrong : {"YQ==", "YQ=", "Y", "YR", "YWJ", "Y W", "-+8", "-/8", "YQ\n"}) {
-        EXPECT_FALSE(decode_base64url(wrong)) << wrong;
-    }
-}
 
 TEST(JwtKeys, VerifyTheSignaturesOfTheStandards) {
     const std::string joe = std::string(".") + joe_claims;

@@ -1,8 +1,8 @@
 // Cookies of sessions: what they hold, when they end, and that nobody can make or change one.
 
-#include "gateway/auth/base64url.hpp"
 #include "gateway/auth/cookie_sessions.hpp"
 #include "gateway/auth/token_list.hpp"
+#include "session/base/base64url.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <gmock/gmock.h>
@@ -173,7 +173,7 @@ TEST_F(SessionCookie, IsOneOfThisSecret) {
 
 TEST_F(SessionCookie, TellsNothingOfTheToken) {
     const std::string value = begin_with("token-of-ada").value;
-    const auto content = gateway::decode_base64url(value.substr(0, value.find('.')));
+    const auto content = decode_base64url(value.substr(0, value.find('.')));
 
     ASSERT_TRUE(content);
     EXPECT_THAT(*content, Not(HasSubstr("token-of-ada")));
@@ -313,7 +313,7 @@ protected:
             value.substr(0, value.find('.')), value.substr(value.find('.') + 1)
         };
         std::string& part = parts[below(2)];
-        part = gateway::encode_base64url(flipped(gateway::decode_base64url(part).value()));
+        part = encode_base64url(flipped(decode_base64url(part).value()));
         return parts[0] + "." + parts[1];
     }
     std::string with_signature_of_another(const std::string& value) {

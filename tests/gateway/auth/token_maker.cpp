@@ -1,6 +1,6 @@
 #include "tests/gateway/auth/token_maker.hpp"
 
-#include "gateway/auth/base64url.hpp"
+#include "session/base/base64url.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -17,7 +17,6 @@
 namespace agui::test {
 
 namespace json = boost::json;
-using gateway::encode_base64url;
 using gateway::jws_algorithm;
 
 namespace {

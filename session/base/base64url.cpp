@@ -1,8 +1,8 @@
-#include "gateway/auth/base64url.hpp"
+#include "session/base/base64url.hpp"
 
 #include <cstdint>
 
-namespace agui::gateway {
+namespace agui {
 namespace {
 
 constexpr std::string_view base64url_digits =
@@ -55,4 +55,4 @@ std::optional<std::string> decode_base64url(std::string_view text) {
     return out;
 }
 
-} // namespace agui::gateway
+} // namespace agui

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace agui::gateway {
+namespace agui {
 
 /// Bytes in base64url without padding (RFC 7515, 2).
 [[nodiscard]] std::string encode_base64url(std::string_view bytes);
@@ -13,4 +13,4 @@ namespace agui::gateway {
 /// encoder leaves behind: no two texts have the same bytes.
 [[nodiscard]] std::optional<std::string> decode_base64url(std::string_view text);
 
-} // namespace agui::gateway
+} // namespace agui
