@@ -151,9 +151,10 @@ private:
             return std::nullopt;
         }
         const call_inputs& asked = inputs_.of(call.id);
+        const message& made_in = thread_.nodes[call.made_in].message;
         const bool had_approval = asked.questions.empty() || !asked.approval.digest.empty();
         for (std::size_t i = had_approval ? 0 : 1; i <= asked.questions.size(); ++i) {
-            if (approval_id(thread_.key, *written, i) == id) {
+            if (approval_id(made_in.id, *written, i) == id) {
                 return named{&call, &asked, i};
             }
         }
@@ -268,10 +269,10 @@ private:
 
 } // namespace
 
-std::string approval_id(const thread_key& key, const tool_call& call, std::size_t question) {
+std::string approval_id(std::string_view message_id, const tool_call& call, std::size_t question) {
     // Half of a SHA-256 is enough to tell arguments apart, and keeps the id readable.
     constexpr std::size_t digest_characters = 32;
-    json::array bound{key.principal, key.thread_id, call.id, call.name};
+    json::array bound{message_id, call.id, call.name};
     if (const auto arguments = parse_arguments(call.arguments)) {
         bound.push_back(*arguments);
     } else {
@@ -308,10 +309,10 @@ open_approvals(const thread_record& thread, node_index tip, std::chrono::seconds
             continue;
         }
         const call_inputs& asked = inputs.of(call.id);
+        const message& made_in = thread.nodes[call.made_in].message;
         open.push_back(
-            {approval_id(thread.key, *written, asked.questions.size()), call.id, call.name,
-             written->arguments, expiry_of(thread, call, asked, life),
-             thread.nodes[call.made_in].message.subagent_run_id}
+            {approval_id(made_in.id, *written, asked.questions.size()), call.id, call.name,
+             written->arguments, expiry_of(thread, call, asked, life), made_in.subagent_run_id}
         );
         if (!asked.questions.empty()) {
             open.back().question =

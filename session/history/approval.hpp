@@ -36,10 +36,11 @@ struct approval {
     std::shared_ptr<const input_question> question = {};
 };
 
-/// The id of the approval of `call` in the thread `key`, or of its question with that number,
-/// counted from 1; always the same.
+/// The id of the approval of `call`, which the message with this id made, or of its question with
+/// that number, counted from 1; always the same. Ids of messages tell threads apart. Nothing of the
+/// thread's owner is in it: others to whom the thread is open could try guesses against a digest.
 [[nodiscard]] std::string
-approval_id(const thread_key& key, const tool_call& call, std::size_t question = 0);
+approval_id(std::string_view message_id, const tool_call& call, std::size_t question = 0);
 
 /// The id of the call that an approval is about, whether or not there is one. A part of `id`.
 [[nodiscard]] std::string_view call_of_approval(std::string_view id) noexcept;

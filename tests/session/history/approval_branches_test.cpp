@@ -33,11 +33,12 @@ thread_record waiting_thread() {
 }
 
 // The request answers the approval, or cancels it if `payload` is empty.
-history_input
-answering(const thread_record& thread, std::string_view payload, std::vector<message> messages) {
+history_input answering(
+    std::string_view payload, std::vector<message> messages, std::string_view made_in = "a1"
+) {
     history_input input = test::request(std::move(messages));
     approval_answer& given = input.approvals.emplace_back();
-    given.approval_id = approval_id(thread.key, forecast());
+    given.approval_id = approval_id(made_in, forecast());
     given.cancelled = payload.empty();
     if (!given.cancelled) {
         given.payload = parse_json(payload).value();
@@ -93,9 +94,7 @@ protected:
         const planned edited = plan(waits.thread, test::request(given("Two!")), policy);
         EXPECT_EQ(edited.plan.next, next_step::wait_for_approval);
         EXPECT_EQ(edited.thread.branches.size(), 2U);
-        return after_run(
-            plan(edited.thread, answering(edited.thread, GetParam().payload, given("Two!")), policy)
-        );
+        return after_run(plan(edited.thread, answering(GetParam().payload, given("Two!")), policy));
     }
 
     static text_lines shown_on(const thread_record& thread, std::uint32_t branch) {
@@ -165,7 +164,7 @@ TEST(ApprovalBranches, AnEarlierMessageIsEditedWhileTheApprovalWaits) {
     ASSERT_EQ(edited.status("c1"), call_status::asked);
 
     const thread_record ran =
-        after_run(plan(edited.thread, answering(edited.thread, approve, {user("u1", "One")})));
+        after_run(plan(edited.thread, answering(approve, {user("u1", "One")})));
 
     EXPECT_EQ(ran.head, 0U);
     EXPECT_EQ(test::outline(ran), begun_and({"tool c1: rain", "assistant a2: Well"}));
@@ -185,8 +184,7 @@ TEST(ApprovalBranches, ASubagentGetsTheResultOfItsCall) {
 
     const planned waits = plan(thread, test::request(one_and("u2", "Two")));
     const planned edited = plan(waits.thread, test::request(one_and("u2", "Two!")));
-    planned answered =
-        plan(edited.thread, answering(edited.thread, approve, one_and("u2", "Two!")));
+    planned answered = plan(edited.thread, answering(approve, one_and("u2", "Two!"), "s1"));
     ASSERT_EQ(answered.status("agent"), call_status::open);
     message result = test::answer("c1", "rain");
     result.subagent_run_id = inner;
@@ -239,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ApprovalBranches, AListThatEndsBeforeTheResultHasNoErrorInItsPlace) {
     thread_record thread = waiting_thread();
     const auto end = static_cast<node_index>(thread.nodes.size());
-    thread = after_run(plan(thread, answering(thread, approve, {user("u1", "One")})));
+    thread = after_run(plan(thread, answering(approve, {user("u1", "One")})));
 
     const auto shown = shown_messages(thread, test::tip_of(thread), end);
 

@@ -45,12 +45,21 @@ thread_builder asking_for(std::vector<tool_call> calls) {
     return thread;
 }
 
+// The id of the call's approval in the thread.
+std::string id_in(const thread_builder& builder, const tool_call& about) {
+    const thread_record thread = builder.build();
+    const auto named = std::ranges::find(thread.calls, about.id, &call_record::id);
+    return named == thread.calls.end()
+               ? about.id
+               : approval_id(thread.nodes[named->made_in].message.id, about);
+}
+
 approval_answer answers(const thread_builder& thread, const tool_call& about, std::string payload) {
-    return {approval_id(thread.build().key, about), false, parse_json(payload).value()};
+    return {id_in(thread, about), false, parse_json(payload).value()};
 }
 
 approval_answer cancels(const thread_builder& thread, const tool_call& about) {
-    return {approval_id(thread.build().key, about), true, std::nullopt};
+    return {id_in(thread, about), true, std::nullopt};
 }
 
 history_input resume(std::vector<approval_answer> answers, std::vector<message> messages = {}) {
@@ -63,17 +72,15 @@ history_input resume(std::vector<approval_answer> answers, std::vector<message> 
 const std::string yes = R"({"approved":true})";
 const std::string no = R"({"approved":false})";
 
-TEST(Approval, IsBoundToItsThreadItsCallItsToolAndItsArguments) {
-    const thread_key key{"p", "t"};
+TEST(Approval, IsBoundToItsMessageItsCallItsToolAndItsArguments) {
     const tool_call about = weather("c1");
-    const std::string id = approval_id(key, about);
+    const std::string id = approval_id("a1", about);
 
-    EXPECT_EQ(id, approval_id(key, {"c1", "get_weather", R"( {"city" : "Boston"} )", {}, {}}));
-    EXPECT_NE(id, approval_id({"q", "t"}, about));
-    EXPECT_NE(id, approval_id({"p", "u"}, about));
-    EXPECT_NE(id, approval_id(key, weather("c2")));
-    EXPECT_NE(id, approval_id(key, {"c1", "get_news", boston, {}, {}}));
-    EXPECT_NE(id, approval_id(key, {"c1", "get_weather", R"({"city":"Paris"})", {}, {}}));
+    EXPECT_EQ(id, approval_id("a1", {"c1", "get_weather", R"( {"city" : "Boston"} )", {}, {}}));
+    EXPECT_NE(id, approval_id("a2", about));
+    EXPECT_NE(id, approval_id("a1", weather("c2")));
+    EXPECT_NE(id, approval_id("a1", {"c1", "get_news", boston, {}, {}}));
+    EXPECT_NE(id, approval_id("a1", {"c1", "get_weather", R"({"city":"Paris"})", {}, {}}));
     EXPECT_EQ(call_of_approval(id), "c1");
     EXPECT_EQ(call_of_approval("no digest"), "no digest");
 }
@@ -88,7 +95,7 @@ TEST(Approval, IsOpenOnItsBranchOnly) {
     EXPECT_EQ(open[0].call_id, "c1");
     EXPECT_EQ(open[0].tool, "get_weather");
     EXPECT_EQ(open[0].arguments, boston);
-    EXPECT_EQ(open[0].id, approval_id(thread.build().key, weather("c1")));
+    EXPECT_EQ(open[0].id, approval_id("a1", weather("c1")));
     EXPECT_EQ(open[0].expires_at, 10'000);
     EXPECT_EQ(open[1].call_id, "c3");
     thread.fork("u1");
@@ -280,7 +287,7 @@ TEST(Approval, IsNeverGivenByAToolMessageNorACallAnsweredByResume) {
 
 TEST(Approval, OfAnotherNameIsLeftOut) {
     const thread_builder thread = asking_for({weather("c1")});
-    const std::string id = approval_id(thread.build().key, weather("c1"));
+    const std::string id = approval_id("a1", weather("c1"));
     std::vector<std::string> names{
         "",
         "c1",
@@ -288,9 +295,9 @@ TEST(Approval, OfAnotherNameIsLeftOut) {
         ":",
         id + "0",
         id.substr(0, id.size() - 1),
-        approval_id(thread.build().key, {"c1", "get_weather", R"({"city":"Paris"})", {}, {}}),
-        approval_id(thread.build().key, {"c1", "other", boston, {}, {}}),
-        approval_id({"other", ""}, weather("c1")),
+        approval_id("a1", {"c1", "get_weather", R"({"city":"Paris"})", {}, {}}),
+        approval_id("a1", {"c1", "other", boston, {}, {}}),
+        approval_id("other", weather("c1")),
     };
     std::mt19937 random(38); // NOLINT: the same names each time
     for (int i = 0; i < 10'000; ++i) {

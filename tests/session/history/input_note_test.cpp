@@ -49,11 +49,11 @@ thread_builder asked_about(int questions, const earlier_approval& approval = {})
 }
 
 approval_answer gives(std::size_t question, std::string_view payload) {
-    return {approval_id({}, the_call, question), false, parse_json(payload).value()};
+    return {approval_id("a1", the_call, question), false, parse_json(payload).value()};
 }
 
 approval_answer withdraws(std::size_t question) {
-    return {approval_id({}, the_call, question), true, std::nullopt};
+    return {approval_id("a1", the_call, question), true, std::nullopt};
 }
 
 // A schema of these tests is fitted by objects that have the members which it requires.
@@ -139,13 +139,13 @@ TEST(InputQuestion, IsOpenUnderItsOwnIdAndExpiresAfterItself) {
     const std::vector<approval> open = open_approvals(thread, tip_of(thread), seconds(10));
 
     ASSERT_EQ(open.size(), 1U);
-    EXPECT_EQ(open[0].id, approval_id(thread.key, the_call, 3));
+    EXPECT_EQ(open[0].id, approval_id("a1", the_call, 3));
     EXPECT_EQ(call_of_approval(open[0].id), "c1");
     EXPECT_EQ(open[0].expires_at, 15'000);
     ASSERT_NE(open[0].question, nullptr);
     EXPECT_EQ(open[0].question->message, "Third");
     for (const std::size_t other : {0U, 1U, 2U}) {
-        EXPECT_NE(open[0].id, approval_id(thread.key, the_call, other));
+        EXPECT_NE(open[0].id, approval_id("a1", the_call, other));
     }
 }
 
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(
         judged_case{"DoesNotFit", {gives(2, "{}")}, "An answer does not fit its responseSchema."},
         judged_case{
             "Absent",
-            {{approval_id({}, the_call, 2), false, std::nullopt}},
+            {{approval_id("a1", the_call, 2), false, std::nullopt}},
             "An answer does not fit its responseSchema."
         },
         judged_case{
@@ -273,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
         judged_case{"AQuestionToCome", {gives(3, celsius)}, "", 1},
         judged_case{
             "OfAnotherCall",
-            {{approval_id({}, {"c2", "get_weather", "{}", {}, {}}, 1), false, {}}},
+            {{approval_id("a1", {"c2", "get_weather", "{}", {}, {}}, 1), false, {}}},
             "",
             1
         }

@@ -53,10 +53,11 @@ thread_record waiting() {
     return owned(thread.build(), {{"b1", "c1"}, {"d1", "c2"}, {"e1", "c4"}});
 }
 
-history_input resume(const thread_record& thread, std::string_view payload) {
+// The answer to the approval of c5, which that message made.
+history_input resume(std::string_view made_in, std::string_view payload) {
     history_input input = request({});
     input.approvals = {
-        {approval_id(thread.key, agent_call("c5")), false, parse_json(std::string(payload)).value()}
+        {approval_id(made_in, agent_call("c5")), false, parse_json(std::string(payload)).value()}
     };
     input.now = 1000;
     return input;
@@ -180,7 +181,7 @@ TEST(Subagent, AnAnswerIsSentBackWithItsOwnerWhileOthersAreAwaited) {
 TEST(Subagent, TheCallsOfAllItsAgentsGoOnOnceItsCallIsApproved) {
     const thread_record stored = waiting();
 
-    const planned made = plan(stored, resume(stored, R"({"approved":true})"));
+    const planned made = plan(stored, resume("e1", R"({"approved":true})"));
 
     EXPECT_EQ(made.plan.next, next_step::wait_for_answers);
     EXPECT_EQ(made.status("c5"), call_status::approved);
@@ -192,7 +193,7 @@ TEST(Subagent, TheCallsOfAllItsAgentsGoOnOnceItsCallIsApproved) {
 TEST(Subagent, ARefusalIsStoredInItsConversation) {
     const thread_record stored = waiting();
 
-    const planned made = plan(stored, resume(stored, R"({"approved":false})"));
+    const planned made = plan(stored, resume("e1", R"({"approved":false})"));
 
     EXPECT_EQ(made.status("c5"), call_status::denied);
     EXPECT_EQ(made.status("c2"), call_status::open);
@@ -207,7 +208,7 @@ TEST(Subagent, WithOneCallApprovedItExecutesItWhileAnotherWaits) {
         .assistant("b1", "", {agent_call("c5"), agent_call("c6")}, call_status::asked);
     const thread_record stored = owned(thread.build(), {{"b1", "c1"}});
 
-    const planned made = plan(stored, resume(stored, R"({"approved":true})"));
+    const planned made = plan(stored, resume("b1", R"({"approved":true})"));
 
     EXPECT_EQ(made.plan.next, next_step::wait_for_approval);
     EXPECT_EQ(made.status("c1"), call_status::open);
