@@ -169,7 +169,8 @@ std::vector<route> server::impl::make_routes() {
     };
     table.push_back(make_part_route(*store, links, system_clock()));
     table.push_back(make_attachment_route(
-        *store, links, system_clock(), parser, settings.session.max_thread_bytes
+        *store, links, system_clock(), parser, limits ? &*limits : nullptr,
+        settings.session.max_thread_bytes
     ));
     table.push_back(make_state_route(runs, parser));
     for (route& one : make_session_routes(auth, system_clock())) {

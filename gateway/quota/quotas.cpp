@@ -36,11 +36,12 @@ failure budget_is_used_up(quota_scope scope, usage_period period, unix_ms at) {
     return why;
 }
 
-failure too_many_runs(quota_scope scope, std::uint32_t limit) {
+// A refusal names no limit: the sender of a request may not be the thread's owner, whose limit it
+// is.
+failure too_many_runs(quota_scope scope) {
     failure why{
         errc::quota_exceeded,
-        "no more than " + std::to_string(limit) + " runs at once are allowed (quotas, per " +
-            std::string(to_string(scope)) + ")",
+        "no more runs at once are allowed (quotas, per " + std::string(to_string(scope)) + ")",
         {},
         {}
     };
@@ -48,11 +49,11 @@ failure too_many_runs(quota_scope scope, std::uint32_t limit) {
     return why;
 }
 
-failure too_many_bytes(std::uint64_t limit) {
+failure too_many_bytes() {
     return {
         errc::quota_exceeded,
-        "your threads take more than " + std::to_string(limit) +
-            " bytes (quotas.thread_bytes): delete some of them",
+        "the threads of this owner are as large as they may be (quotas.thread_bytes): delete some "
+        "of them",
         {},
         {}
     };
@@ -164,8 +165,7 @@ quotas::enter(const std::vector<applied_quota>& applied, const run_claim& what) 
     thread.append(what.party.principal).append(what.thread);
     running_threads::entered entered = running_->enter(std::move(claims), thread);
     if (entered.refused) {
-        const applied_quota& full = applied[*entered.refused];
-        return too_many_runs(full.per, full.limits->runs);
+        return too_many_runs(applied[*entered.refused].per);
     }
     return std::move(entered.place);
 }
@@ -199,8 +199,8 @@ quotas::check_budget(const std::vector<applied_quota>& applied, usage_amount fir
     co_return result<void>();
 }
 
-asio::awaitable<result<void>>
-quotas::check_bytes(const std::vector<applied_quota>& applied, std::string principal) {
+asio::awaitable<result<void>> quotas::check_bytes(std::string principal) {
+    const std::vector<applied_quota> applied = rules_.of({principal, {}});
     const auto own = std::ranges::find(applied, quota_scope::principal, &applied_quota::per);
     if (own == applied.end() || own->limits->thread_bytes == 0) {
         co_return result<void>();
@@ -211,7 +211,7 @@ quotas::check_bytes(const std::vector<applied_quota>& applied, std::string princ
         co_return bytes.error();
     }
     if (*bytes >= limit) {
-        co_return too_many_bytes(limit);
+        co_return too_many_bytes();
     }
     co_return result<void>();
 }
@@ -227,7 +227,7 @@ asio::awaitable<result<std::shared_ptr<const void>>> quotas::admit_run(run_claim
         co_return within_budget.error();
     }
     if (what.keeps_thread) {
-        const auto has_room = co_await check_bytes(applied, std::string(what.party.principal));
+        const auto has_room = co_await check_bytes(std::string(what.party.principal));
         if (!has_room) {
             co_return has_room.error();
         }

@@ -61,6 +61,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<const void>>>
     admit_run(run_claim what);
 
+    /// errc::quota_exceeded if the principal's threads have reached thread_bytes. For whatever else
+    /// makes them larger than a run: attachments and a changed state.
+    [[nodiscard]] boost::asio::awaitable<result<void>> check_bytes(std::string principal);
+
     /// `detached_runs` of the party in this gateway, by scope.
     [[nodiscard]] std::vector<std::pair<quota_scope, std::size_t>>
     detached_limits(const quota_party& party) const;
@@ -100,8 +104,6 @@ private:
     enter(const std::vector<applied_quota>& applied, const run_claim& what);
     [[nodiscard]] boost::asio::awaitable<result<void>>
     check_budget(const std::vector<applied_quota>& applied, session::usage_amount first_call);
-    [[nodiscard]] boost::asio::awaitable<result<void>>
-    check_bytes(const std::vector<applied_quota>& applied, std::string principal);
     [[nodiscard]] boost::json::object
     report_of(const applied_quota& quota, const session::usage_reading& used, std::size_t index);
 

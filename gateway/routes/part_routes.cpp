@@ -103,7 +103,7 @@ asio::awaitable<handler_reply> show_part(
 
 asio::awaitable<handler_reply> keep_part(
     session::store& store, const part_links& links, const clock& time, input_parser& parser,
-    std::uint64_t max_thread_bytes, http_request& request
+    quotas* limits, std::uint64_t max_thread_bytes, http_request& request
 ) {
     const auto thread = co_await find_named_thread(store, request, request.path_parameters.at(0));
     if (!thread) {
@@ -111,6 +111,12 @@ asio::awaitable<handler_reply> keep_part(
     }
     if (thread->is_closed) {
         co_return to_reply(session::no_such_thread());
+    }
+    if (limits != nullptr) {
+        const auto has_room = co_await limits->check_bytes(thread->key.principal);
+        if (!has_room) {
+            co_return to_reply(has_room.error());
+        }
     }
     const unix_ms now = time.now();
     translator::part_link link = [&links, key = key_for_links(*thread, request),
@@ -139,13 +145,15 @@ asio::awaitable<handler_reply> keep_part(
 
 route make_attachment_route(
     session::store& store, const part_links& links, const clock& time, input_parser& parser,
-    std::uint64_t max_thread_bytes
+    quotas* limits, std::uint64_t max_thread_bytes
 ) {
     return {
         .method = "POST",
         .pattern = "/agui/threads/{threadId}/parts",
-        .handler = [&store, &links, &time, &parser, max_thread_bytes](http_request& request
-                   ) { return keep_part(store, links, time, parser, max_thread_bytes, request); },
+        .handler =
+            [&store, &links, &time, &parser, limits, max_thread_bytes](http_request& request) {
+                return keep_part(store, links, time, parser, limits, max_thread_bytes, request);
+            },
         .access = route_access::needs_for_agent_of_thread(scope::run),
         .json = true,
     };

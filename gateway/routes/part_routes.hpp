@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/http/router.hpp"
+#include "gateway/quota/quotas.hpp"
 #include "gateway/routes/input_parser.hpp"
 #include "gateway/run/part_links.hpp"
 #include "session/base/clock.hpp"
@@ -21,11 +22,11 @@ make_part_route(session::store& store, const part_links& links, const clock& tim
 /// `POST /agui/threads/{threadId}/parts`: stores a media part with bytes (`source.type` "data"),
 /// and answers with the same part with its link as the source or, if links are disabled, with a
 /// note that names it. A message of the thread may hold either instead of the bytes. The thread
-/// need not exist; its attachments take at most `max_thread_bytes`. The references must outlive the
-/// route.
+/// need not exist; its attachments take at most `max_thread_bytes`. `limits` may be null. It and
+/// the references must outlive the route.
 [[nodiscard]] route make_attachment_route(
     session::store& store, const part_links& links, const clock& time, input_parser& parser,
-    std::uint64_t max_thread_bytes
+    quotas* limits, std::uint64_t max_thread_bytes
 );
 
 } // namespace agui::gateway

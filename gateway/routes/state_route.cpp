@@ -48,6 +48,12 @@ change_state(run_service& runs, input_parser& parser, http_request& request) {
     if (!thread) {
         co_return to_reply(thread.error());
     }
+    if (quotas* const limits = runs.services().limits; limits != nullptr) {
+        const auto has_room = co_await limits->check_bytes(thread->key.principal);
+        if (!has_room) {
+            co_return to_reply(has_room.error());
+        }
+    }
     for (int tries = 1;; ++tries) {
         const auto changed = co_await runs.change_state(thread->key, *change);
         if (changed) {

@@ -145,6 +145,8 @@ public:
     [[nodiscard]] const std::string& automatic_title() const noexcept {
         return settings_.automatic_title;
     }
+    /// request_source::principal; any thread.
+    [[nodiscard]] const std::string& sender() const noexcept { return settings_.source.principal; }
     /// client_address::counted; any thread.
     [[nodiscard]] const std::string& address() const noexcept {
         return settings_.source.address.counted;

@@ -83,7 +83,7 @@ std::shared_ptr<live_run> run_registry::add_detached(
         }
     }
     for (const detached_limit& each : others) {
-        if (auto longest = detached_beyond(each)) {
+        if (auto longest = detached_beyond(each, run->sender())) {
             forget_detached(longest.get());
             return longest;
         }
@@ -91,13 +91,16 @@ std::shared_ptr<live_run> run_registry::add_detached(
     return nullptr;
 }
 
-// The oldest run that the limit counts, if it counts too many.
-std::shared_ptr<live_run> run_registry::detached_beyond(const detached_limit& limit) const {
+// The sender's oldest run that the limit counts, if it counts too many.
+std::shared_ptr<live_run>
+run_registry::detached_beyond(const detached_limit& limit, std::string_view sender) const {
     std::shared_ptr<live_run> longest;
     std::size_t count = 0;
     for (const std::shared_ptr<live_run>& each : detached_) {
         if (each->detached() && limit.counts(*each)) {
-            longest = longest ? longest : each;
+            if (longest == nullptr && each->sender() == sender) {
+                longest = each;
+            }
             ++count;
         }
     }

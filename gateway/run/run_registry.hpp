@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -63,9 +64,10 @@ public:
         std::function<bool(const live_run&)> counts;
         std::size_t max = 0;
     };
-    /// Records that a run has lost its last reader. If there are too many such runs, or too many
-    /// for one of `others`, returns the one of them without readers for the longest time, which the
-    /// caller must stop; otherwise null.
+    /// Records that a run has lost its last reader. If there are too many such runs, returns the
+    /// one without readers for the longest time, which the caller must stop. If there are too many
+    /// for one of `others`, returns the longest of those that the same sender began, so that nobody
+    /// can end the runs of somebody else. Otherwise returns null.
     [[nodiscard]] std::shared_ptr<live_run> add_detached(
         const std::shared_ptr<live_run>& run, const std::vector<detached_limit>& others = {}
     );
@@ -172,7 +174,8 @@ private:
     void end_admission();
     void unlock_key(const key_name& name);
     void forget_detached(const live_run* run) AGUI_REQUIRES(mutex_);
-    [[nodiscard]] std::shared_ptr<live_run> detached_beyond(const detached_limit& limit) const
+    [[nodiscard]] std::shared_ptr<live_run>
+    detached_beyond(const detached_limit& limit, std::string_view sender) const
         AGUI_REQUIRES(mutex_);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>>
     watching(const conversation_key& conversation) const;

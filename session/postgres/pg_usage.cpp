@@ -24,7 +24,8 @@ constexpr const char* select_used =
     "SELECT subject, period, input_tokens, output_tokens, micro_cost FROM agui.usage "
     "WHERE subject = ANY ($1) AND period = ANY ($2)";
 constexpr const char* select_bytes =
-    "SELECT coalesce(sum(bytes), 0)::bigint FROM agui.threads WHERE principal = $1";
+    "SELECT (SELECT coalesce(sum(bytes), 0) FROM agui.threads WHERE principal = $1)::bigint + "
+    "(SELECT coalesce(sum(size), 0) FROM agui.attachments WHERE principal = $1)::bigint";
 // Numbers of days have eight digits, those of months six.
 constexpr const char* drop_used =
     "DELETE FROM agui.usage WHERE period < $1 OR (period > 999999 AND period < $2)";

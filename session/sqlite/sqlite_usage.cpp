@@ -30,7 +30,10 @@ sqlite_usage::sqlite_usage(database& db)
               "WHERE period < ? OR (period > ? AND period < ?) LIMIT ?"
       ),
       erase_(db, "DELETE FROM usage WHERE subject = ? AND period = ?"),
-      bytes_(db, "SELECT coalesce(sum(bytes), 0) FROM threads WHERE principal = ?") {}
+      bytes_(
+          db, "SELECT (SELECT coalesce(sum(bytes), 0) FROM threads WHERE principal = ?1) + "
+              "(SELECT coalesce(sum(size), 0) FROM attachments WHERE principal = ?1)"
+      ) {}
 
 usage_amount sqlite_usage::used(const std::string& subject, std::int64_t period) {
     statement::rows row = used_.query(subject, period);

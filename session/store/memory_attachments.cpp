@@ -35,6 +35,19 @@ memory_attachments::find(const thread_key& key, const std::string& sha256) const
     return found == kept->second.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::uint64_t memory_attachments::bytes_of(const std::string& principal) const {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t bytes = 0;
+    const auto end = kept_.end();
+    for (auto thread = kept_.lower_bound({principal, {}});
+         thread != end && thread->first.principal == principal; ++thread) {
+        for (const auto& [sha256, each] : thread->second) {
+            bytes += each.bytes.size();
+        }
+    }
+    return bytes;
+}
+
 void memory_attachments::erase(const thread_key& key) {
     const std::lock_guard lock(mutex_);
     kept_.erase(key);

@@ -22,6 +22,8 @@ public:
     /// store::find_attachment().
     [[nodiscard]] std::optional<attachment>
     find(const thread_key& key, const std::string& sha256) const;
+    /// The sizes of all attachments for threads of the principal.
+    [[nodiscard]] std::uint64_t bytes_of(const std::string& principal) const;
     /// Erases all attachments of a thread.
     void erase(const thread_key& key);
     /// Erases all that were kept before that time.

@@ -217,7 +217,7 @@ public:
     }
 
     asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string principal) override {
-        std::uint64_t bytes = 0;
+        std::uint64_t bytes = attachments_.bytes_of(principal);
         for (const std::shared_ptr<memory_thread>& each : threads_of(principal)) {
             const std::lock_guard lock(each->mutex);
             bytes += each->thread.bytes;

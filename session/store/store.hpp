@@ -356,7 +356,8 @@ public:
     ) = 0;
     [[nodiscard]] virtual boost::asio::awaitable<result<usage_reading>>
     read_usage(std::vector<std::string> subjects, unix_ms now) = 0;
-    /// The sizes of all threads of the principal (thread_summary::bytes) together.
+    /// The sizes of all threads of the principal (thread_summary::bytes) and of the attachments
+    /// that wait for a message of them.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::uint64_t>>
     bytes_of_principal(std::string principal) = 0;
 

@@ -221,6 +221,38 @@ TEST_F(QuotasOfServer, TheHistoryOfARunBeyondTheBudgetIsValid) {
     );
 }
 
+TEST_F(QuotasOfServer, LimitTheBytesOfAllThreads) {
+    settings.quotas.push_back(quota(quota_scope::principal));
+    settings.quotas[0].limits.thread_bytes = 23;
+    start();
+    const std::string file =
+        R"({"type":"document","source":{"type":"data","mimeType":"text/plain",)"
+        R"("value":")" +
+        std::string(200, 'A') + R"("}})";
+    const auto keeps = [&](std::string_view user) {
+        return ask(post("/agui/threads/other/parts", file, bearer(user)));
+    };
+    const auto changes_state = [this](std::string_view user) {
+        std::string patch = post("/agui/threads/t/state", R"({"a":1})", bearer(user));
+        return ask(patch.replace(0, 4, "PATCH"));
+    };
+    EXPECT_EQ(keeps("ada").status, 200) << "there is room";
+
+    // A file that waits for a message is enough.
+    for (const raw_reply& refused : {run_as("ada", "t", "r"), keeps("ada")}) {
+        EXPECT_EQ(refused.status, 429);
+        EXPECT_EQ(error_code(refused), "quota_exceeded");
+        EXPECT_THAT(refused.body, Not(HasSubstr("23"))) << "a reader may not be the owner";
+        EXPECT_EQ(refused.header("retry-after"), "");
+    }
+    EXPECT_EQ(run_as("eve", "t", "r").status, 200);
+    EXPECT_EQ(changes_state("eve").status, 429);
+    const boost::json::object usage = usage_of("eve");
+    const boost::json::value& bytes = usage.at("quotas").at(0).at("threadBytes");
+    EXPECT_EQ(bytes.at("limit").to_number<int>(), 23);
+    EXPECT_GE(bytes.at("used").to_number<int>(), 23);
+}
+
 TEST_F(QuotasOfServer, TitlesCount) {
     settings.agents.at(0).title = gateway::title_source::model;
     settings.agents.at(0).title_model = "main";
@@ -353,9 +385,10 @@ protected:
     }
     ~QuotasOfHeldRuns() override { server.reset(); }
 
-    std::unique_ptr<raw_client> open(std::string_view body, std::string_view user) {
+    std::unique_ptr<raw_client>
+    open(std::string_view body, std::string_view user, const std::string& headers = {}) {
         auto client = std::make_unique<raw_client>(port());
-        client->send(post("/agui", body, bearer(user)));
+        client->send(post("/agui", body, bearer(user) + headers));
         EXPECT_THAT(client->read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
         return client;
     }
@@ -436,6 +469,22 @@ TEST_F(QuotasOfHeldRuns, LimitRunsWithoutReaders) {
     };
     EXPECT_THAT(active("other", "eve"), HasSubstr(R"("activeRunId":"r1")"));
     EXPECT_THAT(active("two", "ada"), HasSubstr(R"("activeRunId":"r2")"));
+}
+
+TEST_F(QuotasOfHeldRuns, OneWhoLeavesARunEndsNoneOfSomebodyElse) {
+    settings.quotas[0] = quota(quota_scope::address);
+    settings.quotas[0].limits.detached_runs = 1;
+    settings.server.on_disconnect = {gateway::disconnect_policy::kind::go_on, {}};
+    start();
+    (void)open(body_of("r1", {}, "hers"), "ada", from("192.0.2.1"));
+
+    (void)open(body_of("r1", {}, "other"), "eve", from("192.0.2.1"));
+
+    const raw_reply ended = ask(post("/agui", body_of("r1", {}, "other"), bearer("eve")));
+    EXPECT_THAT(ended.body, HasSubstr("run_timeout"));
+    EXPECT_THAT(
+        ask(get("/agui/threads/hers", bearer("ada"))).body, HasSubstr(R"("activeRunId":"r1")")
+    );
 }
 
 class QuotasOfTwoGateways : public TwoGateways {

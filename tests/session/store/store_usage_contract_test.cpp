@@ -184,6 +184,17 @@ TEST_P(UsageContract, SumsTheBytesOfAPrincipal) {
 
     EXPECT_EQ(bytes_of("ada"), load(key_of("t1", "ada")).bytes + load(key_of("t2", "ada")).bytes);
     EXPECT_EQ(bytes_of("eve"), load(key_of("t1", "eve")).bytes);
+
+    // A file that waits for a message, of a thread that exists and of one that does not.
+    const std::uint64_t before = bytes_of("ada");
+    for (const char* const thread : {"t1", "t9"}) {
+        attachment file;
+        file.sha256 = std::string(64, 'a');
+        file.bytes = "0123456789";
+        done(subject().keep_attachment(key_of(thread, "ada"), file, 1'000));
+    }
+    EXPECT_EQ(bytes_of("ada"), before + 20);
+    EXPECT_EQ(bytes_of("eve"), load(key_of("t1", "eve")).bytes);
 }
 
 TEST(Usage, PeriodsAreThoseOfUtc) {
