@@ -113,7 +113,7 @@ bool http_connection::has_right_origin(
     boost::system::error_code ec;
     const asio::ip::address peer = socket_.remote_endpoint(ec).address();
     const bool from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies);
-    request.plain_loopback = !ec && is_plain_loopback(peer, request, from_proxy);
+    request.plain_loopback = !ec && is_plain_loopback(peer, request, services_.access, from_proxy);
     const bool is_of_page = target.of_sessions && !request.header("origin").empty();
     if (!is_of_page && !session_of(head_of(request))) {
         return true;

@@ -45,12 +45,14 @@ bool is_said_to_be_https(const http_request& request) {
 } // namespace
 
 bool is_plain_loopback(
-    const boost::asio::ip::address& peer, const http_request& request, bool from_proxy
+    const boost::asio::ip::address& peer, const http_request& request,
+    const access_settings& access, bool from_proxy
 ) {
     const std::string_view forwarded = forwarded_host(request, from_proxy);
     return is_loopback(peer) &&
            is_loopback_host(forwarded.empty() ? request.header("host") : forwarded) &&
-           !request.header("origin").starts_with(https_scheme) && !is_said_to_be_https(request);
+           !request.header("origin").starts_with(https_scheme) && !is_said_to_be_https(request) &&
+           !access.public_origin.starts_with(https_scheme);
 }
 
 std::optional<std::string_view>

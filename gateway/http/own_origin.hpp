@@ -14,10 +14,12 @@ namespace agui::gateway {
 // plain HTTP from this machine. `from_proxy`: the peer is a trusted proxy.
 
 /// True if the request came over plain HTTP from a browser on this machine, for all that can be
-/// told: the peer and the host name are loopback, and neither a proxy nor the page's origin says
-/// `https`. Browsers do not store Secure cookies of such a server everywhere.
+/// told: the peer and the host name are loopback, and neither a proxy nor the page's origin nor
+/// `access.public_origin` says `https`. Browsers do not store Secure cookies of such a server
+/// everywhere.
 [[nodiscard]] bool is_plain_loopback(
-    const boost::asio::ip::address& peer, const http_request& request, bool from_proxy
+    const boost::asio::ip::address& peer, const http_request& request,
+    const access_settings& access, bool from_proxy
 );
 
 /// Why a request with a session's cookie is refused, as one sentence; nullopt if it may go on. An

@@ -27,8 +27,15 @@ bool is_allowed(const http_request& request, bool from_proxy = false) {
     return !gateway::origin_problem(request, access, from_proxy);
 }
 
-bool is_plain(const char* peer, const http_request& request, bool from_proxy = false) {
-    return gateway::is_plain_loopback(boost::asio::ip::make_address(peer), request, from_proxy);
+bool is_plain(
+    const char* peer, const http_request& request, bool from_proxy = false,
+    std::string public_origin = {}
+) {
+    gateway::access_settings access;
+    access.public_origin = std::move(public_origin);
+    return gateway::is_plain_loopback(
+        boost::asio::ip::make_address(peer), request, access, from_proxy
+    );
 }
 
 TEST(OwnOrigin, OfAnUnsafeMethodIsThatOfTheHost) {
@@ -116,6 +123,10 @@ TEST(PlainLoopback, IsNotWhatAProxyOrAPageCallsHttps) {
     EXPECT_TRUE(
         is_plain("127.0.0.1", request_with({{"host", "localhost"}, {"x-forwarded-proto", "http"}}))
     );
+    // What clients are told is https, even if the proxy on this machine says nothing.
+    const http_request local = request_with({{"host", "localhost"}});
+    EXPECT_FALSE(is_plain("127.0.0.1", local, false, "https://app.example"));
+    EXPECT_TRUE(is_plain("127.0.0.1", local, false, "http://localhost:8080"));
     const http_request proxied =
         request_with({{"host", "localhost"}, {"x-forwarded-host", "app.example"}});
     EXPECT_FALSE(is_plain("127.0.0.1", proxied, true));
