@@ -4,7 +4,7 @@
 
 BEGIN {
     FS = "\t"
-    count_names = split("direct nginx memory anthropic responses sqlite postgres two elsewhere chat chat-full protobuf", names, " ")
+    count_names = split("direct nginx memory anthropic responses sqlite postgres two elsewhere chat chat-full protobuf limited limited-sqlite", names, " ")
     title["direct"] = "direct"
     title["nginx"] = "nginx"
     title["memory"] = "gateway, memory:"
@@ -17,6 +17,8 @@ BEGIN {
     title["chat"] = "chat, incremental"
     title["chat-full"] = "chat, full"
     title["protobuf"] = "memory:, protobuf"
+    title["limited"] = "memory:, limited"
+    title["limited-sqlite"] = "sqlite:, limited"
     limit_name["memory"] = "the gateway with memory"
     dialect_limit = 1.15
     limit_name["sqlite"] = "the gateway with sqlite"
@@ -161,6 +163,14 @@ function report_readers(    i, name) {
     }
 }
 
+# What quotas, an audit and an access log cost.
+function report_limits(limited, plain,    n) {
+    n = collect(cpu, limited, "by", plain)
+    if (n > 0) {
+        printf "CPU of %s: %s of %s, limit 1.02 (%s)\n", title[limited], cell(n, 3), title[plain], verdict(n, 1.02)
+    }
+}
+
 END {
     if (only_noise) {
         if (noisy) {
@@ -195,6 +205,8 @@ END {
             }
         }
     }
+    report_limits("limited", "memory")
+    report_limits("limited-sqlite", "sqlite")
     if (measured["direct"]) {
         printf "direct latency: p50 %s us, p99 %s us\n", cell(collect(p50, "direct", "itself"), 0), cell(collect(p99, "direct", "itself"), 0)
     }

@@ -25,15 +25,17 @@ usage: tests/bench/run.sh [options]
                     streams come within the same millisecond, as from a server that batches; one-token: 3 000 runs of one token, 500 a second
                     (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
-  --targets LIST    of direct,nginx,memory,anthropic,responses,sqlite,postgres,two,chat,chat-full,protobuf; anthropic, responses: as
+  --targets LIST    of direct,nginx,memory,anthropic,responses,sqlite,postgres,two,chat,chat-full,protobuf,
+                    limited,limited-sqlite; anthropic, responses: as
                     memory, with a model that speaks Messages or Responses instead of Chat Completions; postgres: a PostgreSQL 15 of its own, on the
                     core of load and model, its data on the disk of the temporary folder; two: the same with two
                     gateways on one core, each of which has every second stream; chat: as memory, but read as
                     a chat stream in incremental mode, chat-full: in full mode; protobuf: as memory, but read
-                    as protobuf (the first four; with streams also chat and protobuf)
+                    as protobuf; limited, limited-sqlite: as memory and sqlite, with [[quotas]] that are never reached (requests,
+                    runs, tokens and money of the one principal), an audit and an access log (the first four; with
+                    streams also chat and protobuf)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
-  --quotas          with [[quotas]] that are never reached: requests, runs, tokens and money of the one principal
   --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
 A round in which others took more than $noise_limit % of the two cores is repeated, with --rounds N at most N times in all.
 Exit status: 0; 1 if a round was void or a target did not start; 2 for bad usage or a missing program.
@@ -49,7 +51,6 @@ workload=streams
 history=0
 rounds=7
 quick=
-quotas=
 interval_ms=20
 spread_ms=2000
 lockstep=0
@@ -75,10 +76,6 @@ while [ $# -gt 0 ]; do
         ;;
     --quick)
         quick=yes
-        shift
-        ;;
-    --quotas)
-        quotas=yes
         shift
         ;;
     -h | --help)
@@ -132,8 +129,8 @@ for target in "${target_list[@]}"; do
     two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] && [ "$history" = 0 ] || stop_usage "the target two is not for the workload $workload" ;;
     anthropic | responses) [ "$workload" != fanout ] && [ "$history" = 0 ] || stop_usage "the target $target is not for the workload $workload" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
-    protobuf) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] || stop_usage "the target protobuf is not for the workload $workload" ;;
-    *) stop_usage "unknown target '$target': direct, nginx, memory, anthropic, responses, sqlite, postgres, two, chat, chat-full, protobuf" ;;
+    protobuf | limited | limited-sqlite) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ -z "$kind_of_load" ] || stop_usage "the target $target is not for the workload $workload" ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, anthropic, responses, sqlite, postgres, two, chat, chat-full, protobuf, limited, limited-sqlite" ;;
     esac
 done
 
@@ -152,7 +149,7 @@ if wants nginx; then
 fi
 [ -x "$load" ] && [ -x "$mock" ] ||
     missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
-if wants memory || wants anthropic || wants responses || wants sqlite || wants_database || wants chat || wants chat-full || wants protobuf; then
+if wants memory || wants anthropic || wants responses || wants sqlite || wants_database || wants chat || wants chat-full || wants protobuf || wants limited || wants limited-sqlite; then
     [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
 fi
 if wants_database; then
@@ -294,7 +291,9 @@ model = "mock"
 id = "default"
 models = ["main"]
 CONFIG
-    [ -n "$quotas" ] || return 0
+}
+
+add_limits() {
     cat >>"$work/gateway.toml" <<CONFIG
 
 [[quotas]]
@@ -303,6 +302,12 @@ requests_per_minute = 1000000
 runs = 1000000
 day = { input_tokens = 1000000000000, output_tokens = 1000000000000, cost = 1000000 }
 month = { input_tokens = 1000000000000, output_tokens = 1000000000000, cost = 1000000 }
+
+[audit]
+file = "$work/audit"
+
+[access_log]
+file = "$work/access"
 CONFIG
 }
 
@@ -335,9 +340,9 @@ start_target() {
         write_nginx_config "$port"
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
-    memory | anthropic | responses | sqlite | postgres | two | elsewhere | chat | chat-full | protobuf)
+    memory | anthropic | responses | sqlite | postgres | two | elsewhere | chat | chat-full | protobuf | limited | limited-sqlite)
         [ -n "$keep_store" ] || rm -f "$work"/bench.db*
-        if [ "$target" = sqlite ]; then
+        if [ "$target" = sqlite ] || [ "$target" = limited-sqlite ]; then
             write_gateway_config "$port" "sqlite:$work/bench.db"
         elif on_database "$target"; then
             fresh_database || return 1
@@ -347,6 +352,7 @@ start_target() {
         else
             write_gateway_config "$port" memory:
         fi
+        case $target in limited*) add_limits ;; esac
         taskset -c $server_core "$gateway" --config "$work/gateway.toml" >>"$work/target.log" 2>&1 &
         ;;
     esac
