@@ -77,6 +77,7 @@ for (const name of Object.keys(apps)) {
             const write = async (text) => {
                 await tabTo(page, page.locator(app.ui.input));
                 await page.keyboard.type(text);
+                await page.locator(app.ui.send).click({ trial: true }); // Waits until it is enabled.
                 await page.keyboard.press('Enter');
             };
             model.script(key, onlyText ? [{ content: 'Hello.' }] : [

@@ -36,6 +36,33 @@ describe('the app of examples/clients/assistant-ui', { skip: notBuilt(apps['assi
         assert.deepEqual(await texts(), [key, 'Hello.', 'what did I say?', 'You said hi.']);
     });
 
+    for (const [what, isNew] of [['an old', false], ['a new', true]]) {
+        it(`sends a message of ${what} conversation once it is loaded, and shows it`, async () => {
+            const { app, gateway, key, model, rest } = stage;
+            const { page } = app;
+            const thread = randomUUID();
+            model.script(key, [...(isNew ? [] : [{ content: 'Hello.' }]), { content: 'You said hi.' }]);
+            if (!isNew) (await postRun(gateway, runInput({ threadId: thread, messages: [user(key)] }))).expectFinished();
+            const asked = page.waitForRequest((request) => request.method() === 'GET' && new URL(request.url()).pathname.includes(`/agui/threads/`));
+            await page.route(isNew ? /\/agui\/threads\/[^/]+$/ : /\/messages\b/, async (route) => {
+                await rest.opened;
+                await route.continue();
+            });
+            await app.load(isNew ? {} : { thread });
+            await asked;
+            await page.fill(app.ui.input, isNew ? key : 'what did I say?');
+            assert.equal(await app.button('Send').isDisabled(), true);
+            await page.keyboard.press('Enter');
+            assert.equal(await page.inputValue(app.ui.input), isNew ? key : 'what did I say?');
+            rest.open();
+            await app.button('Send').click();
+            await app.shown('You said hi.');
+            await app.idle();
+            assert.deepEqual(await texts(), [...(isNew ? [] : [key, 'Hello.']), isNew ? key : 'what did I say?', 'You said hi.']);
+            assert.equal(runs().length, 1);
+        });
+    }
+
     it('goes on with an active run after a reload: one run, no gap, nothing twice', async () => {
         const { app, key, model, rest } = stage;
         const { page } = app;

@@ -2,7 +2,7 @@ import { useAui, useAuiState, useRemoteThreadListRuntime } from '@assistant-ui/r
 import type { AssistantRuntime } from '@assistant-ui/react';
 import { useAgUiRuntime } from '@assistant-ui/react-ag-ui';
 import type { UseAgUiRuntimeOptions } from '@assistant-ui/react-ag-ui';
-import { useCallback, useEffect, useRef, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import type { ClaimedCall } from '../claims.js';
 import { GatewayAgent } from '../gateway-agent.js';
 import type { GatewayAgentConfig } from '../gateway-agent.js';
@@ -116,7 +116,13 @@ function useThread(chats: GatewayChats, { adapters, ...options }: GatewayRuntime
     }, [agent]);
     // The runtime has a version of the client with types of its own.
     const itsAgent = agent as unknown as UseAgUiRuntimeOptions['agent'];
-    const runtime = useAgUiRuntime({ ...options, agent: itsAgent, adapters: { attachments, ...adapters, history } });
+    // The same object each time: another one makes the runtime tell its subscribers of a change.
+    const allAdapters = useMemo(() => ({ attachments, ...adapters, history }), [attachments, adapters, history]);
+    const isLoading = useSyncExternalStore(useCallback((listener) => history.subscribe(listener), [history]), () => history.isLoading, () => false);
+    const runtime = useAgUiRuntime({
+        ...options, agent: itsAgent, adapters: allAdapters,
+        isSendDisabled: isLoading || (options.isSendDisabled ?? false),
+    });
     useEffect(() => {
         const { thread } = runtime;
         const check = () => {

@@ -14,6 +14,7 @@ export interface ThreadControl {
     resumeRun(config: { parentId: string | null }): void;
 }
 type AgUiMessage = LoadedThread['messages'][number];
+type ThreadInfo = { activeRunId?: string; createdAt: number };
 type Page = { messages: AgUiMessage[]; hasEarlier: boolean };
 
 /**
@@ -27,6 +28,7 @@ type Page = { messages: AgUiMessage[]; hasEarlier: boolean };
  *   claimed them. If that tab answers them, the conversation is loaded again.
  */
 export class GatewayHistory implements ThreadHistoryAdapter {
+    private loading: 'waits' | 'took' | undefined; // Whether load() has what the runtime takes next.
     private earlier = false;
     private first: string | undefined; // The id of the first message that was loaded.
     private completing: ((thread: ThreadControl) => void) | undefined;
@@ -40,27 +42,32 @@ export class GatewayHistory implements ThreadHistoryAdapter {
         return this.earlier;
     }
 
+    /**
+     * Whether the runtime does not have the conversation yet. It replaces all that it shows by what load() brings, so a
+     * message that is sent before would vanish from the page.
+     */
+    get isLoading(): boolean {
+        return this.loading !== undefined;
+    }
+
+    /** Calls `listener` when `hasEarlier` or `isLoading` may have changed. Returns the function that ends that. */
     subscribe(listener: () => void): () => void {
         this.listeners.add(listener);
         return () => this.listeners.delete(listener);
     }
 
     async load(): Promise<Loaded> {
-        const { activeRunId, createdAt } = await this.read<{ activeRunId?: string; createdAt: number }>('');
-        if (createdAt === 0) return { messages: [] }; // The thread does not exist yet.
-        const followed = activeRunId === undefined ? undefined : await this.agent.loadThread(this.threadId);
-        // The run may have ended meanwhile.
-        if (followed?.activeRunId === undefined) return this.loadLastPage();
-        const page = lastTurns(followed.messages, this.pageSize);
-        await this.took(page);
-        const repository = repositoryOf(page.messages);
-        this.agent.followNext(this.threadId, followed.activeRunId, page.messages);
-        this.completing = (thread) => thread.resumeRun({ parentId: repository.messages.at(-1)?.message.id ?? null });
-        return { ...repository, ...stateOf(followed.state) };
+        this.loads('waits');
+        try {
+            return await this.loadThread();
+        } finally {
+            this.loading = 'took';
+        }
     }
 
     /** Call this when the runtime does not load any more; more often does no harm. */
     completeLoad(thread: ThreadControl): void {
+        if (this.loading === 'took') this.loads(undefined);
         const complete = this.completing;
         this.completing = undefined;
         complete?.(thread);
@@ -80,6 +87,20 @@ export class GatewayHistory implements ThreadHistoryAdapter {
 
     async append(): Promise<void> {} // The gateway keeps the conversation by itself.
 
+    private async loadThread(): Promise<Loaded> {
+        const { activeRunId, createdAt } = await this.read<ThreadInfo>('');
+        if (createdAt === 0) return { messages: [] }; // The thread does not exist yet.
+        const followed = activeRunId === undefined ? undefined : await this.agent.loadThread(this.threadId);
+        // The run may have ended meanwhile.
+        if (followed?.activeRunId === undefined) return this.loadLastPage();
+        const page = lastTurns(followed.messages, this.pageSize);
+        await this.took(page);
+        const repository = repositoryOf(page.messages);
+        this.agent.followNext(this.threadId, followed.activeRunId, page.messages);
+        this.completing = (thread) => thread.resumeRun({ parentId: repository.messages.at(-1)?.message.id ?? null });
+        return { ...repository, ...stateOf(followed.state) };
+    }
+
     private async loadLastPage(): Promise<Loaded> {
         const [page, { state }] = await Promise.all([
             this.read<Page>(`/messages?limit=${this.pageSize}`),
@@ -96,7 +117,7 @@ export class GatewayHistory implements ThreadHistoryAdapter {
         const taken = await this.agent.claims.take(this.threadId, callIds);
         if (taken === 'left') return;
         if (taken !== 'answered') return thread.import(repository);
-        const { state, ...loaded } = (await this.load()) as ExportedMessageRepository & { state?: unknown };
+        const { state, ...loaded } = (await this.loadThread()) as ExportedMessageRepository & { state?: unknown };
         if (state !== undefined) thread.importExternalState(state);
         thread.import(loaded);
         this.completeLoad(thread);
@@ -105,10 +126,19 @@ export class GatewayHistory implements ThreadHistoryAdapter {
     private async took({ messages, hasEarlier }: Page): Promise<void> {
         this.first = messages[0]?.id ?? this.first;
         this.earlier = hasEarlier;
-        for (const each of this.listeners) each();
+        this.changed();
         const turn = hasEarlier && this.first !== undefined ? await this.before(this.first, 1) : undefined;
         const last = turn?.messages.filter(({ role }) => role === 'assistant' || role === 'user').at(-1);
         this.agent.beginAfter(this.threadId, last);
+    }
+
+    private loads(loading: 'waits' | undefined): void {
+        this.loading = loading;
+        this.changed();
+    }
+
+    private changed(): void {
+        for (const each of this.listeners) each();
     }
 
     private before(messageId: string, least: number): Promise<Page> {
