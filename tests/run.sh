@@ -419,7 +419,7 @@ release_parts() {
     AGUI_RECORDED_STREAMS=$work/streams node_tests release "Strict schemas and clients over all streams" strict.test.mjs
     model_streams release 200 1
     input_fuzz release 1000
-    node_tests release "The chat stream: client and page; the console" chat_stream_client.test.mjs chat_stream_page.test.mjs console.test.mjs
+    node_tests release "The chat stream: client and page; the console; sessions and quotas" chat_stream_client.test.mjs chat_stream_page.test.mjs console.test.mjs sessions.test.mjs quotas.test.mjs
     node_tests release "nginx and Caddy in front of the gateway" proxies.test.mjs users_proxy.test.mjs
     kill_campaign release
     if $all; then peers_campaign release; fi

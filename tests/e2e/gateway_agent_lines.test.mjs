@@ -199,6 +199,21 @@ for (const [version, name] of Object.entries(clients)) {
             assert.equal(proxy.requests[1].headers['content-type'], undefined);
         });
 
+        it('sends cookies to other origins if it is told to, and so does a clone', async () => {
+            for (const credentials of ['include', undefined]) {
+                const agent = agentOn(wire.url, { credentials });
+                for (const each of [agent, agent.clone()]) {
+                    const inits = [];
+                    each.fetch = (url, init) => {
+                        inits.push(init);
+                        return fetch(url, init);
+                    };
+                    await each.request('/threads');
+                    assert.deepEqual(inits.map((init) => init.credentials), [credentials]);
+                }
+            }
+        });
+
         it('finds the gateway\'s routes below any path', () => {
             for (const [url, base] of [
                 ['/agui', '/agui'], ['/agui/', '/agui'], ['http://h/agui?x=1', 'http://h/agui'], ['http://h/a/agui/agents/x/', 'http://h/a/agui'],

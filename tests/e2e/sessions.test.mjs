@@ -2,10 +2,14 @@
 // origins can do nothing with the cookie.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
 import { after, before, it } from 'node:test';
 import { launchChromium } from './support/browser.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
+
+const token = 'the-token-of-ada-for-this-test';
+const readme = fs.readFileSync(new URL('../../examples/clients/README.md', import.meta.url), 'utf8');
 
 let gateway;
 let browser;
@@ -32,7 +36,7 @@ before(async () => {
             'auth.mode=bearer', 'auth.tokens.0.name=ada', 'auth.tokens.0.token_env=ADA_TOKEN',
             'auth.tokens.0.scopes=["run","read"]', 'auth.session.enabled=true',
         )],
-        env: { ADA_TOKEN: 'the-token-of-ada-for-this-test' },
+        env: { ADA_TOKEN: token },
     });
     browser = await launchChromium();
     page = await (await browser.newContext()).newPage();
@@ -52,12 +56,10 @@ after(async () => {
 
 it('begins with a token, and scripts cannot read its cookie', async () => {
     assert.equal((await page.evaluate(postRun, { thread: 't', run: 'r0' })).status, 401);
-    const begun = await page.evaluate(async () => {
-        const response = await fetch('/agui/session', {
-            method: 'POST', headers: { authorization: 'Bearer the-token-of-ada-for-this-test' },
-        });
+    const begun = await page.evaluate(async (sent) => {
+        const response = await fetch('/agui/session', { method: 'POST', headers: { authorization: `Bearer ${sent}` } });
         return { status: response.status, body: await response.json(), cookies: document.cookie };
-    });
+    }, token);
     assert.equal(begun.status, 200);
     assert.equal(begun.body.user, 'ada');
     assert.doesNotMatch(begun.cookies, /agui-session/);
@@ -97,6 +99,24 @@ it('is of no use to a page of another origin', async () => {
     assert.equal(answer.status(), 403);
     assert.match(gateway.log, /a page was refused.*127\.0\.0\.1/);
     await foreign.close();
+});
+
+it('begins, and goes on, by the lines of examples/clients/README.md', async () => {
+    const [lines] = /async function signIn[^]*?(?=```)/.exec(readme);
+    const context = await browser.newContext();
+    const signing = await context.newPage();
+    await signing.clock.install();
+    await signing.goto(`${gateway.base}/`);
+    const sent = () => signing.waitForResponse((response) => response.url().endsWith('/agui/session'));
+    const first = sent();
+    await signing.evaluate(`(() => { ${lines} return signIn('${token}'); })()`);
+    assert.equal((await first).status(), 200);
+    const second = sent();
+    await signing.clock.runFor(31 * 60_000);
+    assert.equal((await second).status(), 200);
+    assert.equal((await second).request().headers().authorization, undefined);
+    assert.equal((await signing.evaluate(postRun, { thread: 't2', run: 'r1' })).status, 200);
+    await context.close();
 });
 
 it('ends in the browser', async () => {

@@ -1,5 +1,6 @@
-// The apps of examples/clients with two users, each in a browser of its own with a token of its own: conversations, lists,
-// approvals and pictures apart. The folders of the built apps are in the variables of client_apps.test.mjs and
+// The apps of examples/clients with two users, each in a browser of its own: conversations, lists, approvals and pictures apart.
+// Once with a token in each request, and once with the cookie of a session, where the gateway
+// itself serves the page. The folders of the built apps are in the variables of client_apps.test.mjs and
 // assistant_ui_app.test.mjs.
 
 import assert from 'node:assert/strict';
@@ -11,13 +12,16 @@ const users = ['ada', 'bob'];
 const tokenOf = (user) => `the-token-of-${user}-in-the-browser`;
 const tokens = users.map((name) => ({ name, token_env: `TOKEN_${name.toUpperCase()}`, scopes: ['run', 'read', 'delete', 'approve'] }));
 for (const user of users) process.env[`TOKEN_${user.toUpperCase()}`] = tokenOf(user); // The gateway's.
-const headersOf = (user) => ({ Authorization: `Bearer ${tokenOf(user)}` });
+const kinds = { token: 'a token', session: 'a session' };
 
-for (const name of Object.keys(apps)) {
-    describe(`the app of examples/clients/${name} with two users`, { skip: notBuilt(apps[name].variable) }, () => {
+for (const [name, by] of Object.keys(apps).flatMap((each) => Object.keys(kinds).map((kind) => [each, kind]))) {
+    describe(`the app of examples/clients/${name} with two users by ${kinds[by]}`, { skip: notBuilt(apps[name].variable) }, () => {
         const stage = setApp(name, {
-            blank: true, label: `${name}-users`,
-            config: { auth: { mode: 'bearer', tokens }, agent: name === 'tanstack' ? { events: ['tanstack'] } : {} },
+            blank: true, label: `${name}-users-${by}`, isServed: by === 'session',
+            config: {
+                auth: { mode: 'bearer', tokens, session: { enabled: by === 'session' } },
+                agent: name === 'tanstack' ? { events: ['tanstack'] } : {},
+            },
         });
         const hasApprovals = name !== 'http-agent';
         const hasList = ['copilotkit', 'assistant-ui'].includes(name);
@@ -25,10 +29,14 @@ for (const name of Object.keys(apps)) {
         let bob;
 
         beforeEach(async () => {
-            [ada, bob] = await Promise.all(users.map((user) => AppPage.open(stage, { token: tokenOf(user) })));
+            [ada, bob] = await Promise.all(users.map((user) => AppPage.open(stage, { [by]: tokenOf(user) })));
         });
-        afterEach(async () => {
-            for (const [index, app] of [ada, bob].entries()) await app.picture(`${name}-users-${users[index]}`);
+        afterEach(async (test) => {
+            for (const [index, app] of [ada, bob].entries()) {
+                await app.picture(`${stage.label}-${users[index]}-${test.name}`);
+                const paths = app.requests.filter(({ request }) => request.headers().authorization).map(({ path }) => path);
+                if (by === 'session') assert.deepEqual(paths, ['/agui/session'], 'the token is sent once');
+            }
             await ada.close();
             await bob.close();
         });
@@ -46,7 +54,7 @@ for (const name of Object.keys(apps)) {
         const says = async (app, ...texts) => {
             const shown = (await messagesOf(app)).join('\n');
             for (const text of texts) assert.ok(shown.includes(text), `${text} in ${shown}`);
-            const foreign = app === ada ? /bob/i : /ada/i;
+            const foreign = app === ada ? /\bbob\b/i : /\bada\b/i; // No part of an id.
             assert.doesNotMatch(shown, foreign);
         };
 
@@ -68,7 +76,7 @@ for (const name of Object.keys(apps)) {
             if (hasList) await bob.page.waitForLoadState('networkidle');
             assert.deepEqual(await messagesOf(bob), []);
             assert.equal(await bob.button('Allow').count(), 0);
-            assert.doesNotMatch((await titlesOf(bob)).join(), /ada/);
+            assert.doesNotMatch((await titlesOf(bob)).join(), /\bada\b/);
             await bob.ask(bobsKey);
             await bob.shown('Hello, bob.');
             await bob.idle();
@@ -97,10 +105,17 @@ for (const name of Object.keys(apps)) {
             }
         });
 
+        /// A request for a user, outside of the user's page.
+        async function request(app, method, path, body) {
+            const headers = { ...await app.credentials(), ...(body && { 'Content-Type': 'application/json' }) };
+            const response = await fetch(new URL(path, `${stage.gateway.url}/`), { method, headers, body: JSON.stringify(body) });
+            return { status: response.status, body: await response.json().catch(() => undefined) };
+        }
+
         if (name !== 'assistant-ui') return;
 
         it('keeps pictures apart', async () => {
-            const { key, model, gateway } = stage;
+            const { key, model } = stage;
             const adasKey = `ada ${key}`;
             model.script(adasKey, [{ content: 'A picture of ada.' }]);
             const { base64 } = photo(1);
@@ -123,12 +138,10 @@ for (const name of Object.keys(apps)) {
             // The link alone shows the picture, as an img element sends no token. A user of the gateway has no other way to it.
             assert.equal((await fetch(link)).status, 200);
             const part = { type: 'image', source: { type: 'data', value: 'Ym9i', mimeType: 'image/png' } };
-            const kept = await (await fetch(`${gateway.url}/threads/${thread}/parts`, {
-                method: 'POST', headers: { ...headersOf('bob'), 'Content-Type': 'application/json' }, body: JSON.stringify(part),
-            })).json();
+            const { body: kept } = await request(bob, 'POST', `threads/${thread}/parts`, part);
             const [, bobsToken] = kept.source.value.split('?');
             for (const forged of [link.split('?')[0], `${link.split('?')[0]}?${bobsToken}`]) {
-                assert.equal((await fetch(forged, { headers: headersOf('bob') })).status, 404);
+                assert.equal((await request(bob, 'GET', forged)).status, 404);
             }
         });
     });

@@ -11,11 +11,14 @@ const query = new URLSearchParams(location.search);
 const gateway = query.get('gateway') ?? 'http://127.0.0.1:8080';
 const api = `${gateway}/ai/chat`;
 
-// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
-// where no server sees it, and keeps it for its tab.
-const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, where no
+// server sees it. With #token=… the tab keeps it, and each request has it. With #session=… it becomes a cookie that the browser
+// sends by itself, for a page of the gateway's own origin.
+const { token, session } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+history.replaceState(null, '', location.pathname + location.search);
 if (token) sessionStorage.token = token;
 const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+const signIn = async () => session && (await fetch(`${gateway}/agui/session`, { method: 'POST', headers: { Authorization: `Bearer ${session}` } })).json();
 
 // The tools of the page, as the model is told of them: one that the page executes, and one that asks the user.
 const property = (name) => ({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] });
@@ -129,6 +132,7 @@ function App({ first }) {
 
 async function start() {
     const id = query.get('chat') ?? crypto.randomUUID();
+    await signIn();
     const { messages } = await (await fetch(`${api}/${encodeURIComponent(id)}/messages`, { headers })).json(); // None of a new chat.
     createRoot(document.getElementById('root')).render(<App first={{ id, stored: messages }} />);
 }

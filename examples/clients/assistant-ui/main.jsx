@@ -8,15 +8,19 @@ import { createRoot } from 'react-dom/client';
 
 // The gateway, and how many messages are loaded at once. The page's address may name others, which the tests do.
 const query = new URLSearchParams(location.search);
+const url = query.get('gateway') ?? 'http://127.0.0.1:8080/agui';
 
-// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
-// where no server sees it, and keeps it for its tab.
-const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, where no
+// server sees it. With #token=… the tab keeps it, and each request has it. With #session=… it becomes a cookie that the browser
+// sends by itself, for a page of the gateway's own origin.
+const { token, session } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+history.replaceState(null, '', location.pathname + location.search);
 if (token) sessionStorage.token = token;
 const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+const signIn = async () => session && (await fetch(`${url}/session`, { method: 'POST', headers: { Authorization: `Bearer ${session}` } })).json();
 
 const chats = new GatewayChats({
-    url: query.get('gateway') ?? 'http://127.0.0.1:8080/agui',
+    url,
     pageSize: Number(query.get('page') ?? 50),
     headers,
     claims: (toolName) => toolName !== 'ask_user', // A question may be answered in any tab.
@@ -178,5 +182,5 @@ function App() {
 }
 
 const root = createRoot(document.getElementById('root'));
-root.render(<App />);
+void signIn().then(() => root.render(<App />));
 window.unmount = () => root.unmount(); // For the tests.

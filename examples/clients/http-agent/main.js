@@ -3,12 +3,14 @@ import { HttpAgent } from '@ag-ui/client';
 const url = new URLSearchParams(location.search).get('gateway') ?? 'http://127.0.0.1:8080/agui';
 const threadId = sessionStorage.thread ??= crypto.randomUUID();   // A reload of the tab keeps the thread.
 
-// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
-// where no server sees it, and keeps it for its tab.
-const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, where no
+// server sees it. With #token=… the tab keeps it, and each request has it. With #session=… it becomes a cookie that the browser
+// sends by itself, for a page of the gateway's own origin.
+const { token, session } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+history.replaceState(null, '', location.pathname + location.search);
 if (token) sessionStorage.token = token;
 const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
-history.replaceState(null, '', location.pathname + location.search);
+const signIn = async () => session && (await fetch(`${url}/session`, { method: 'POST', headers: { Authorization: `Bearer ${session}` } })).json();
 
 const agent = new HttpAgent({ url, threadId, headers });
 
@@ -28,7 +30,7 @@ async function load() {
     agent.setMessages((await response.json()).messages);
     show(agent.messages);
 }
-void load();
+void signIn().then(load);
 
 document.querySelector('#form').addEventListener('submit', async (event) => {
     event.preventDefault();

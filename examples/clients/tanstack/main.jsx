@@ -7,11 +7,14 @@ import { createRoot } from 'react-dom/client';
 const query = new URLSearchParams(location.search);
 const url = query.get('gateway') ?? 'http://127.0.0.1:8080/agui';
 
-// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, #token=…,
-// where no server sees it, and keeps it for its tab.
-const { token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+// Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, where no
+// server sees it. With #token=… the tab keeps it, and each request has it. With #session=… it becomes a cookie that the browser
+// sends by itself, for a page of the gateway's own origin.
+const { token, session } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+history.replaceState(null, '', location.pathname + location.search);
 if (token) sessionStorage.token = token;
 const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+const signIn = async () => session && (await fetch(`${url}/session`, { method: 'POST', headers: { Authorization: `Bearer ${session}` } })).json();
 
 const connection = fetchServerSentEvents(url, { headers });
 
@@ -107,4 +110,4 @@ function App() {
     return <Chat key={threadId} threadId={threadId} onNew={() => setThreadId(crypto.randomUUID())} />;
 }
 
-createRoot(document.getElementById('root')).render(<App />);
+void signIn().then(() => createRoot(document.getElementById('root')).render(<App />));

@@ -48,10 +48,10 @@ export const apps = {
 
 /// One page of an app, with the steps of a person and what the page has asked of servers.
 export class AppPage {
-    /// `token`: that of the page's user.
-    static async open(stage, { context: options = {}, query = {}, token } = {}) {
+    /// `token`: that of the page's user. `session`: the same, for a page that exchanges it for a cookie.
+    static async open(stage, { context: options = {}, query = {}, token, session } = {}) {
         const app = new AppPage();
-        Object.assign(app, { stage, ui: stage.ui, query, token, requests: [], problems: [] });
+        Object.assign(app, { stage, ui: stage.ui, query, token, session, requests: [], problems: [] });
         app.context = await stage.browser.newContext(options);
         app.page = await app.context.newPage();
         app.page.setDefaultTimeout(15_000);
@@ -83,8 +83,17 @@ export class AppPage {
 
     async load(more = {}) {
         const query = new URLSearchParams({ ...this.stage.address(), ...this.query, ...more });
-        await this.page.goto(`${this.stage.files.origin}/?${query}${this.token ? `#${new URLSearchParams({ token: this.token })}` : ''}`);
+        const hash = new URLSearchParams({ ...(this.token && { token: this.token }), ...(this.session && { session: this.session }) });
+        await this.page.goto(`${this.stage.origin()}/?${query}${hash.size > 0 ? `#${hash}` : ''}`);
         await this.page.locator(this.ui.input).waitFor();
+        this.session = undefined; // From now on there is the cookie.
+    }
+
+    /// The headers with which the page's user is known outside of the page.
+    async credentials() {
+        if (this.token) return { Authorization: `Bearer ${this.token}` };
+        const cookies = await this.context.cookies();
+        return { Cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '), Origin: this.stage.origin() };
     }
 
     async reload() {
@@ -138,28 +147,31 @@ export class AppPage {
 
 /// Starts the app `name` and what it needs for the tests of the surrounding suite. Before each test a page is opened and,
 /// unless `blank`, loaded. `config` is the gateway's, `inFront` starts a server between page and gateway: {url, stop()}.
-/// Pictures are called by `label`; `variable` has the folder of another build of the app.
-export function setApp(name, { config = {}, inFront, blank = false, label = name, variable = apps[name].variable } = {}) {
+/// Pictures are called by `label`; `variable` has the folder of another build of the app. `isServed`: by the gateway itself, so
+/// that both have one origin.
+export function setApp(name, { config = {}, inFront, blank = false, label = name, variable = apps[name].variable, isServed = false } = {}) {
     const stage = { label, ui: apps[name] };
     stage.address = () => {
-        const url = stage.front?.url ?? stage.gateway.base + stage.ui.base;
+        const url = isServed ? stage.ui.base : stage.front?.url ?? stage.gateway.base + stage.ui.base;
         return { gateway: url, runtime: url };
     };
+    stage.origin = () => (isServed ? stage.gateway.base : stage.files.origin);
 
     before(async () => {
-        stage.files = await Files.start(process.env[variable], { 'Content-Security-Policy': policy });
+        if (!isServed) stage.files = await Files.start(process.env[variable], { 'Content-Security-Policy': policy });
+        const pages = isServed ? { static_dir: process.env[variable], csp: policy } : { cors_origins: [stage.files.origin] };
         stage.model = await ModelServer.start();
         stage.weather = await WeatherService.start();
         stage.gateway = await Gateway.start({
             model: stage.model,
             config: {
                 ...config,
-                server: { copilotkit_path: '/copilotkit', ai_path: '/ai', cors_origins: [stage.files.origin], ...config.server },
+                server: { copilotkit_path: '/copilotkit', ai_path: '/ai', ...pages, ...config.server },
                 tools: { webhook: [{ ...stage.weather.tool, approval: 'always' }, ...config.tools?.webhook ?? []] },
             },
         });
         stage.front = await inFront?.(stage);
-        stage.host = new URL(stage.address().gateway).host;
+        stage.host = new URL(stage.address().gateway, stage.gateway.base).host;
         stage.browser = await launchChromium();
     });
     after(async () => {

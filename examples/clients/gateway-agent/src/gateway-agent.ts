@@ -29,6 +29,11 @@ export interface GatewayAgentConfig extends HttpAgentConfig {
     claims?: WhichCalls;
     /** The name under which this client claims calls: by default that of the tab. */
     holder?: string;
+    /**
+     * Whether requests carry cookies, as in fetch(): with `same-origin`, the default, those to the page's own origin do.
+     * A page of another origin whose user has a session needs `include`.
+     */
+    credentials?: RequestCredentials;
 }
 
 export interface LoadedThread {
@@ -58,6 +63,7 @@ export class GatewayAgent extends HttpAgent {
     readonly claims: Claims;
     private readonly times: { silence: number; patience: number };
     private readonly which: { claims: WhichCalls; holder: string | undefined };
+    private readonly credentials: RequestCredentials | undefined;
     private followed: { threadId: string; runId: string; lastUserMessage: string | undefined } | undefined;
     private earlier: { threadId: string; message: Message } | undefined;
 
@@ -65,6 +71,7 @@ export class GatewayAgent extends HttpAgent {
         super(config);
         this.times = { silence: config.silence ?? 40_000, patience: config.patience ?? 60_000 };
         this.which = { claims: config.claims ?? true, holder: config.holder };
+        this.credentials = config.credentials;
         this.claims = this.claimsOf(this);
     }
 
@@ -137,8 +144,8 @@ export class GatewayAgent extends HttpAgent {
 
     override clone(): GatewayAgent {
         // The client's clone() runs no constructor.
-        const { times, which, earlier } = this;
-        const copy = Object.assign(super.clone() as GatewayAgent, { times, which, followed: undefined, earlier });
+        const { times, which, credentials, earlier } = this;
+        const copy = Object.assign(super.clone() as GatewayAgent, { times, which, credentials, followed: undefined, earlier });
         return Object.assign(copy, { claims: this.claimsOf(copy) });
     }
 
@@ -147,6 +154,11 @@ export class GatewayAgent extends HttpAgent {
         const path = this.url.replace(/[?#].*$/, '').replace(/\/+$/, '');
         const isWhole = path.endsWith('/agui') && !path.endsWith('/agui/agents/agui');
         return isWhole ? path : path.replace(/\/agents\/[^/]+$/, '');
+    }
+
+    protected override requestInit(input: RunAgentInput): RequestInit {
+        const init = super.requestInit(input);
+        return this.credentials === undefined ? init : { ...init, credentials: this.credentials };
     }
 
     private withEarlier(input: RunAgentInput): RunAgentInput {
