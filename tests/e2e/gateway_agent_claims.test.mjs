@@ -367,5 +367,18 @@ describe('Claims', { skip }, () => {
         assert.equal(await claims.take('t', ['c1']), 'gone');
     });
 
+    it('of a user who may only read a thread are none: the answers of others are waited for', async () => {
+        claims.watch(true);
+        const taken = claims.take('t', ['c1']);
+        assert.deepEqual(await pass(0), []);
+        assert.deepEqual(claims.elsewhere.map(({ toolCallId }) => toolCallId), ['c1']);
+        open = ['c2'];
+        assert.deepEqual(await pass(5_000), []);
+        assert.equal(await taken, 'answered');
+        assert.equal(await claims.take('t', ['c1']), 'answered');
+        claims.watch(false);
+        assert.equal(await claims.take('t', ['c2']), 'held');
+    });
+
     it('need no gateway if there is no call', async () => assert.equal(await claims.take('t', []), 'held'));
 });

@@ -1,11 +1,11 @@
-// The apps of examples/clients with two users, each in a browser of its own: conversations, lists, approvals and pictures apart.
-// Once with a token in each request, and once with the cookie of a session, where the gateway
+// The apps of examples/clients with two users, each in a browser of its own: conversations, lists, approvals and pictures apart,
+// and one thread that both share. Once with a token in each request, and once with the cookie of a session, where the gateway
 // itself serves the page. The folders of the built apps are in the variables of client_apps.test.mjs and
 // assistant_ui_app.test.mjs.
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { AppPage, apps, call, notBuilt, setApp } from './support/app.mjs';
+import { AppPage, apps, call, notBuilt, setApp, words } from './support/app.mjs';
 import { photo } from './support/photos.mjs';
 
 const users = ['ada', 'bob'];
@@ -112,7 +112,91 @@ for (const [name, by] of Object.keys(apps).flatMap((each) => Object.keys(kinds).
             return { status: response.status, body: await response.json().catch(() => undefined) };
         }
 
+        it('shows a thread in both browsers that Ada has opened to Bob', async () => {
+            const { key, model, weather } = stage;
+            const asks = { content: 'I look.', toolCalls: [call('get_weather', { city: 'Oslo' })] };
+            model.script(key, [{ content: 'Hello, Ada.' }, { content: 'Hello, Bob.' }, ...(hasApprovals ? [asks, { content: 'It rains.' }] : [])]);
+            await ada.load();
+            await ada.ask(key);
+            await ada.shown('Hello, Ada.');
+            await ada.idle();
+            const access = [{ user: 'bob', rights: 'approve' }];
+            const { body: { sharedId } } = await request(ada, 'PATCH', `threads/${await threadIn(ada)}/access`, { access });
+
+            await openThread(bob, sharedId);
+            await bob.shown('Hello, Ada.');
+            await bob.ask('I am Bob.');
+            await bob.shown('Hello, Bob.');
+            await bob.idle();
+
+            await ada.reload();
+            await ada.shown('I am Bob.');
+            await ada.shown('Hello, Bob.');
+            if (!hasApprovals) return;
+            await ada.ask('How is the weather?');
+            await ada.button('Allow').waitFor();
+            await bob.reload();
+            await bob.button('Allow').click();
+            await bob.shown('It rains.');
+            await bob.idle();
+            assert.equal(weather.calls.length, 1);
+            await ada.reload();
+            await ada.shown('It rains.');
+            assert.equal(await ada.button('Allow').count(), 0);
+        });
+
         if (name !== 'assistant-ui') return;
+
+        it('lists a shared thread, and does not offer what its owner has not allowed', async () => {
+            const { key, model, weather } = stage;
+            const item = (app, text) => app.page.getByTestId('thread').filter({ hasText: text });
+            const share = async (wanted) => {
+                ada.page.once('dialog', (dialog) => dialog.accept(wanted));
+                const done = ada.page.waitForResponse((response) => response.request().method() === 'PATCH' && response.url().endsWith('/access'));
+                await item(ada, key.slice(0, 20)).getByRole('button', { name: /^Share/ }).click();
+                assert.equal((await done).status(), 200);
+            };
+            const asks = { content: 'I look.', toolCalls: [call('get_weather', { city: 'Oslo' })] };
+            model.script(key, [asks, { content: 'It rains.' }, { content: 'You are welcome.' }, { content: 'Both.' }]);
+            await ada.load();
+            await ada.ask(key);
+            await ada.button('Allow').waitFor();
+            await share('bob read');
+
+            await bob.load();
+            await item(bob, key.slice(0, 20)).getByText('shared: read').waitFor();
+            assert.equal(await item(bob, key.slice(0, 20)).getByRole('button').count(), 1, 'no button but that which shows it');
+            await item(bob, key.slice(0, 20)).getByRole('button').click();
+            await bob.page.getByText('waits for an approval').waitFor();
+            await bob.page.locator(`${bob.ui.input}[placeholder^="You may only read"]:disabled`).waitFor();
+            assert.equal(await bob.button('Allow').count() + await bob.button('Again').count() + await bob.button('Edit').count(), 0);
+            const sharedId = await threadIn(bob);
+            assert.match(sharedId, /^shared-/);
+            const input = { threadId: sharedId, runId: 'of-bob', messages: [{ id: 'of-bob', role: 'user', content: 'Hi.' }], tools: [] };
+            assert.equal((await request(bob, 'POST', '/agui', input)).status, 403);
+
+            await share('bob approve');
+            await bob.reload();
+            await bob.button('Allow').click();
+            await bob.shown('It rains.');
+            await bob.ask('Thank you, says Bob.');
+            await bob.shown('You are welcome.');
+            await bob.idle();
+            assert.equal(weather.calls.length, 1);
+            await ada.reload();
+            await ada.shown('You are welcome.');
+            await ada.shown('Thank you, says Bob.');
+            await ada.ask('Thank you both.');
+            await ada.shown('Both.');
+            await ada.idle();
+
+            await share('');
+            await bob.reload();
+            await bob.button('New chat').first().waitFor();
+            await bob.page.waitForLoadState('networkidle');
+            assert.deepEqual(await messagesOf(bob), []);
+            assert.equal(await item(bob, key.slice(0, 20)).count(), 0);
+        });
 
         it('keeps pictures apart', async () => {
             const { key, model } = stage;
@@ -143,6 +227,44 @@ for (const [name, by] of Object.keys(apps).flatMap((each) => Object.keys(kinds).
             for (const forged of [link.split('?')[0], `${link.split('?')[0]}?${bobsToken}`]) {
                 assert.equal((await request(bob, 'GET', forged)).status, 404);
             }
+        });
+
+        if (by !== 'token') return;
+
+        it('shows an answer that the other user has asked for while it comes', async () => {
+            const { key, model, rest } = stage;
+            model.script(key, [{ content: 'Hello, Ada.' }, { content: words, pauseAfter: 20, resume: rest.opened }]);
+            await ada.load();
+            await ada.ask(key);
+            await ada.shown('Hello, Ada.');
+            await ada.idle();
+            const { body: { sharedId } } = await request(ada, 'PATCH', `threads/${await threadIn(ada)}/access`, { access: [{ user: 'bob', rights: 'read' }] });
+            await ada.ask('Go on.');
+            await ada.shown('word3 ');
+            await openThread(bob, sharedId);
+            await bob.shown('word3 ');
+            rest.open();
+            await Promise.all([ada, bob].map((app) => app.shown('word59')));
+            await bob.idle();
+            assert.equal(model.requests(key).length, 2);
+        });
+
+        it('lets a reader see a call of the page, and execute none', async () => {
+            const { key, model } = stage;
+            const painted = (app) => app.page.evaluate(() => document.body.style.background);
+            model.script(key, [{ toolCalls: [call('change_background', { color: 'rgb(0, 0, 255)' })] }, { content: 'Now it is blue.' }]);
+            await ada.page.addInitScript(() => { window.beforePainting = new Promise((resolve) => { window.paint = resolve; }); });
+            await ada.load();
+            await ada.ask(key);
+            await ada.page.getByText('Background: rgb(0, 0, 255)').waitFor();
+            const { body: { sharedId } } = await request(ada, 'PATCH', `threads/${await threadIn(ada)}/access`, { access: [{ user: 'bob', rights: 'read' }] });
+            await openThread(bob, sharedId);
+            await bob.page.getByText('Another tab is executing this.').waitFor();
+            await ada.page.evaluate(() => window.paint());
+            await ada.shown('Now it is blue.');
+            await bob.shown('Now it is blue.');
+            assert.deepEqual([await painted(ada), await painted(bob)], ['rgb(0, 0, 255)', '']);
+            assert.equal(model.requests(key).length, 2);
         });
     });
 }

@@ -2,7 +2,7 @@ import {
     ActionBarPrimitive, AssistantRuntimeProvider, ComposerPrimitive, ErrorPrimitive, MessagePrimitive, ThreadListItemPrimitive, ThreadListPrimitive,
     ThreadPrimitive, useAssistantTool, useAui, useAuiState,
 } from '@assistant-ui/react';
-import { GatewayChats, useClaimedElsewhere, useEarlierMessages, useGatewayRuntime } from 'agui-gateway-agent/assistant-ui';
+import { GatewayChats, useClaimedElsewhere, useEarlierMessages, useGatewayRuntime, useThreadRights } from 'agui-gateway-agent/assistant-ui';
 import React, { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 
@@ -44,31 +44,39 @@ function Tools() {
         type: 'human',
         description: 'Asks the user to confirm something',
         parameters: { type: 'object', properties: { question: { type: 'string' } }, required: ['question'] },
-        render: ({ args, result, addResult }) => (
-            <div className="call">
-                {args.question} {result === undefined
-                    ? <><button onClick={() => addResult({ confirmed: true })}>Yes</button> <button onClick={() => addResult({ confirmed: false })}>No</button></>
-                    : <b>{result.confirmed ? 'Yes' : 'No'}</b>}
-            </div>
-        ),
+        render: Question,
     });
     return null;
 }
 
-// Calls of the page's tools that another tab of this user executes.
+// A user who may only read the thread of another one answers nothing.
+function Question({ args, result, addResult }) {
+    const isReader = useThreadRights() === 'read';
+    return (
+        <div className="call">
+            {args.question} {result !== undefined && <b>{result.confirmed ? 'Yes' : 'No'}</b>}
+            {result === undefined && !isReader &&
+                <><button onClick={() => addResult({ confirmed: true })}>Yes</button> <button onClick={() => addResult({ confirmed: false })}>No</button></>}
+        </div>
+    );
+}
+
+// Calls of the page's tools that another tab executes, of this user or of another one who shares the thread.
 function Elsewhere() {
     const calls = useClaimedElsewhere(chats);
     return calls.length > 0 ? <p role="status">Another tab is executing this.</p> : null;
 }
 
-// A call of one of the server's tools. If the tool needs an approval, it waits here for the user.
+// A call of one of the server's tools. If the tool needs an approval, it waits here for a user who may give it.
 function ServerCall({ toolName, args, result, approval, respondToApproval }) {
+    const mayApprove = ['owner', 'approve'].includes(useThreadRights());
     const isWaiting = approval && approval.approved === undefined && result === undefined;
     return (
         <div className="call">
             {toolName} {JSON.stringify(args)} {result !== undefined && <span>→ {JSON.stringify(result)}</span>}
-            {isWaiting && <button onClick={() => respondToApproval({ approved: true })}>Allow</button>}
-            {isWaiting && <button onClick={() => respondToApproval({ approved: false })}>Deny</button>}
+            {isWaiting && !mayApprove && <i>waits for an approval</i>}
+            {isWaiting && mayApprove && <button onClick={() => respondToApproval({ approved: true })}>Allow</button>}
+            {isWaiting && mayApprove && <button onClick={() => respondToApproval({ approved: false })}>Deny</button>}
         </div>
     );
 }
@@ -80,14 +88,15 @@ function Attachment({ attachment }) {
 
 function Message() {
     const role = useAuiState(({ message }) => message.role);
+    const isReader = useThreadRights() === 'read';
     return (
         <MessagePrimitive.Root className="message" data-role={role}>
             <MessagePrimitive.Attachments>{(each) => <Attachment {...each} />}</MessagePrimitive.Attachments>
             <MessagePrimitive.Parts components={{ tools: { Fallback: ServerCall } }} />
             <MessagePrimitive.Error><ErrorPrimitive.Root className="error"><ErrorPrimitive.Message /></ErrorPrimitive.Root></MessagePrimitive.Error>
-            {role === 'assistant'
+            {!isReader && (role === 'assistant'
                 ? <ActionBarPrimitive.Root hideWhenRunning><ActionBarPrimitive.Reload>Again</ActionBarPrimitive.Reload></ActionBarPrimitive.Root>
-                : <ActionBarPrimitive.Root hideWhenRunning><ActionBarPrimitive.Edit>Edit</ActionBarPrimitive.Edit></ActionBarPrimitive.Root>}
+                : <ActionBarPrimitive.Root hideWhenRunning><ActionBarPrimitive.Edit>Edit</ActionBarPrimitive.Edit></ActionBarPrimitive.Root>)}
         </MessagePrimitive.Root>
     );
 }
@@ -108,6 +117,7 @@ function Earlier() {
 }
 
 function Thread() {
+    const isReader = useThreadRights() === 'read';
     return (
         <ThreadPrimitive.Root asChild>
             <main>
@@ -118,8 +128,8 @@ function Thread() {
                 </ThreadPrimitive.Viewport>
                 <ComposerPrimitive.Root className="composer">
                     <ComposerPrimitive.Attachments>{(each) => <Attachment {...each} />}</ComposerPrimitive.Attachments>
-                    <ComposerPrimitive.AddAttachment>Attach</ComposerPrimitive.AddAttachment>
-                    <ComposerPrimitive.Input aria-label="Message" placeholder="Message" />
+                    {!isReader && <ComposerPrimitive.AddAttachment>Attach</ComposerPrimitive.AddAttachment>}
+                    <ComposerPrimitive.Input aria-label="Message" placeholder={isReader ? 'You may only read this conversation' : 'Message'} />
                     <ThreadPrimitive.If running={false}><ComposerPrimitive.Send>Send</ComposerPrimitive.Send></ThreadPrimitive.If>
                     <ThreadPrimitive.If running><ComposerPrimitive.Cancel>Stop</ComposerPrimitive.Cancel></ThreadPrimitive.If>
                 </ComposerPrimitive.Root>
@@ -128,22 +138,40 @@ function Thread() {
     );
 }
 
+// Asks to whom a thread shall be open. These users find it in their lists.
+async function share(threadId) {
+    const open = (await chats.threadList.access(threadId)).map(({ user, rights }) => `${user} ${rights}`).join(', ');
+    const wanted = prompt('Open to (read, write or approve), such as: bob write, eve read', open);
+    if (wanted === null) return;
+    const access = wanted.split(',').map((each) => each.trim().split(/\s+/)).filter(([user]) => user);
+    await chats.threadList.share(threadId, access.map(([user, rights = 'read']) => ({ user, rights })));
+}
+
 function ListItem() {
     const aui = useAui();
+    const rights = useThreadRights();
     const title = useAuiState(({ threadListItem }) => threadListItem.title);
+    const threadId = useAuiState(({ threadListItem }) => threadListItem.remoteId);
     const isArchived = useAuiState(({ threadListItem }) => threadListItem.status === 'archived');
     const rename = () => {
         const name = prompt('Title', title);
         if (name) void aui.threadListItem().rename(name);
     };
-    return (
-        <ThreadListItemPrimitive.Root data-testid="thread">
-            <ThreadListItemPrimitive.Trigger><ThreadListItemPrimitive.Title fallback="New chat" /></ThreadListItemPrimitive.Trigger>
+    // What only the owner may do with a thread.
+    const ofOwner = (
+        <>
             <button onClick={rename} aria-label={`Rename ${title}`}>✎</button>
+            <button onClick={() => share(threadId).catch(({ message }) => alert(message))} aria-label={`Share ${title}`}>⇄</button>
             {isArchived
                 ? <ThreadListItemPrimitive.Unarchive aria-label={`Unarchive ${title}`}>↑</ThreadListItemPrimitive.Unarchive>
                 : <ThreadListItemPrimitive.Archive aria-label={`Archive ${title}`}>↓</ThreadListItemPrimitive.Archive>}
             <ThreadListItemPrimitive.Delete aria-label={`Delete ${title}`}>×</ThreadListItemPrimitive.Delete>
+        </>
+    );
+    return (
+        <ThreadListItemPrimitive.Root data-testid="thread">
+            <ThreadListItemPrimitive.Trigger><ThreadListItemPrimitive.Title fallback="New chat" /></ThreadListItemPrimitive.Trigger>
+            {rights === 'owner' ? ofOwner : <i>shared: {rights}</i>}
         </ThreadListItemPrimitive.Root>
     );
 }

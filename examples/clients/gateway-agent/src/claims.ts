@@ -33,6 +33,7 @@ export class Claims {
     private readonly listeners = new Set<() => void>();
     private readonly held = new Map<string, { threadId: string; timer: ReturnType<typeof setTimeout> }>();
     private readonly waiting = new Set<{ threadId: string; end: AbortController }>();
+    private onlyWatches = false;
 
     constructor(private readonly request: Request, private readonly holder: string, private readonly which: WhichCalls) {}
 
@@ -47,7 +48,7 @@ export class Claims {
      * approval are, unless the gateway does not know claims or cannot be asked.
      */
     async take(threadId: string, callIds: readonly string[], leave?: AbortSignal): Promise<TakenCalls> {
-        if (this.which === false || callIds.length === 0) return 'held';
+        if (callIds.length === 0 || (this.which === false && !this.onlyWatches)) return 'held';
         const wait = { threadId, end: new AbortController() };
         const end = () => wait.end.abort();
         leave?.addEventListener('abort', end);
@@ -59,6 +60,14 @@ export class Claims {
         this.show([]);
         if (outcome !== 'held') this.giveUp(this.letGo(threadId, callIds));
         return outcome;
+    }
+
+    /**
+     * Whether this client may not answer calls, because its user may only read the thread: it claims none, and waits until
+     * others have answered them.
+     */
+    watch(isOn: boolean): void {
+        this.onlyWatches = isOn;
     }
 
     /** This client does not execute calls of the thread any more: it gives its claims up, and waits for no others. */
@@ -78,7 +87,7 @@ export class Claims {
         for (let hasWaited = false; !end.aborted; hasWaited = true) {
             const found = await this.tryAll(threadId, callIds, hasWaited);
             if (end.aborted) break;
-            if (found === 'gone') return hasWaited ? 'answered' : 'gone';
+            if (found === 'gone') return hasWaited || this.onlyWatches ? 'answered' : 'gone';
             if (found === 'held') return 'held';
             this.show(found);
             await pause(Math.min(Math.max(found[0]!.claimedUntil - Date.now(), 1_000), longestWait), end);
@@ -94,13 +103,13 @@ export class Claims {
         const open = pending.toolCalls.filter(({ toolCallId }) => asked.includes(toolCallId));
         if (open.length < asked.length) return 'gone';
         const which = this.which;
-        const own = open.filter(({ toolCallName }) => typeof which === 'boolean' || which(toolCallName));
+        const own = open.filter(({ toolCallName }) => this.onlyWatches || typeof which === 'boolean' || which(toolCallName));
         let isUnknown = false;
         // In the gateway's order: two clients never wait for each other, each with one of two calls.
         for (const [at, { toolCallId, claimedUntil }] of own.entries()) {
             // At first the claim may be this tab's own, from before a reload.
             const isKnown = hasWaited && claimedUntil !== undefined && !this.held.has(toolCallId);
-            const status = isKnown ? 409 : await this.claim(threadId, toolCallId);
+            const status = isKnown || this.onlyWatches ? 409 : await this.claim(threadId, toolCallId);
             if (status === 200) this.hold(threadId, toolCallId);
             isUnknown ||= status === 404;
             if (status !== 409) continue;

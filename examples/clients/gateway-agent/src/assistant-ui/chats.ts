@@ -8,7 +8,8 @@ import { GatewayAgent } from '../gateway-agent.js';
 import type { GatewayAgentConfig } from '../gateway-agent.js';
 import { GatewayAttachments } from './attachments.js';
 import { GatewayHistory } from './history.js';
-import { GatewayThreadList } from './thread-list.js';
+import { GatewayThreadList, rightsKey } from './thread-list.js';
+import type { GivenRights } from './rights.js';
 
 export interface GatewayChatsConfig extends Omit<GatewayAgentConfig, 'threadId'> {
     /** The least number of messages that are loaded at once (50; the gateway gives 200 at most). */
@@ -101,6 +102,11 @@ export function useClaimedElsewhere(chats: GatewayChats): readonly ClaimedCall[]
     return useSyncExternalStore(subscribe, () => claims.elsewhere, () => claims.elsewhere);
 }
 
+/** What the user may do with the thread, or with the thread of an item of the list: everything, or what its owner allows. */
+export function useThreadRights(): 'owner' | GivenRights {
+    return useAuiState(({ threadListItem }) => (threadListItem.custom?.[rightsKey] as GivenRights | undefined) ?? 'owner');
+}
+
 function useChat(chats: GatewayChats): GatewayChat {
     const localId = useAuiState(({ threadListItem }) => threadListItem.id);
     const remoteId = useAuiState(({ threadListItem }) => threadListItem.remoteId);
@@ -119,9 +125,11 @@ function useThread(chats: GatewayChats, { adapters, ...options }: GatewayRuntime
     // The same object each time: another one makes the runtime tell its subscribers of a change.
     const allAdapters = useMemo(() => ({ attachments, ...adapters, history }), [attachments, adapters, history]);
     const isLoading = useSyncExternalStore(useCallback((listener) => history.subscribe(listener), [history]), () => history.isLoading, () => false);
+    const isReader = useThreadRights() === 'read';
     const runtime = useAgUiRuntime({
         ...options, agent: itsAgent, adapters: allAdapters,
         isSendDisabled: isLoading || (options.isSendDisabled ?? false),
+        isDisabled: isReader || (options.isDisabled ?? false),
     });
     useEffect(() => {
         const { thread } = runtime;

@@ -2,6 +2,7 @@ import { ExportedMessageRepository } from '@assistant-ui/react';
 import type { ThreadHistoryAdapter, ThreadMessageLike } from '@assistant-ui/react';
 import { fromAgUiMessages } from '@assistant-ui/react-ag-ui';
 import type { GatewayAgent, LoadedThread } from '../gateway-agent.js';
+import { rightsOf } from './rights.js';
 
 type AgUiMessages = Parameters<typeof fromAgUiMessages>[0];
 type Loaded = Awaited<ReturnType<ThreadHistoryAdapter['load']>>;
@@ -25,7 +26,8 @@ type Page = { messages: AgUiMessage[]; hasEarlier: boolean };
  * - if a run is active, it is shown from its first event on: the runtime's own request for a run becomes one for that
  *   run's events (GatewayAgent.followNext), so that nothing runs twice;
  * - calls that wait for the page get their arguments, which load() leaves out, and are executed, once no other tab has
- *   claimed them. If that tab answers them, the conversation is loaded again.
+ *   claimed them. If that tab answers them, the conversation is loaded again. A user who may only read the thread executes
+ *   none and waits for the answers.
  */
 export class GatewayHistory implements ThreadHistoryAdapter {
     private loading: 'waits' | 'took' | undefined; // Whether load() has what the runtime takes next.
@@ -88,8 +90,9 @@ export class GatewayHistory implements ThreadHistoryAdapter {
     async append(): Promise<void> {} // The gateway keeps the conversation by itself.
 
     private async loadThread(): Promise<Loaded> {
-        const { activeRunId, createdAt } = await this.read<ThreadInfo>('');
+        const [{ activeRunId, createdAt }, rights] = await Promise.all([this.read<ThreadInfo>(''), rightsOf(this.agent, this.threadId)]);
         if (createdAt === 0) return { messages: [] }; // The thread does not exist yet.
+        this.agent.claims.watch(rights === 'read');
         const followed = activeRunId === undefined ? undefined : await this.agent.loadThread(this.threadId);
         // The run may have ended meanwhile.
         if (followed?.activeRunId === undefined) return this.loadLastPage();

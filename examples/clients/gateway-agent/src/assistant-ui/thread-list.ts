@@ -1,15 +1,31 @@
 import type { RemoteThreadListAdapter } from '@assistant-ui/react';
 import type { GatewayAgent } from '../gateway-agent.js';
+import { rightsOf } from './rights.js';
+import type { GivenRights } from './rights.js';
 
-type Thread = { threadId: string; title: string; archived: boolean; updatedAt: number; metadata?: Record<string, unknown> };
+type Thread = {
+    threadId: string; title: string; archived: boolean; updatedAt: number; metadata?: Record<string, unknown>; rights?: GivenRights;
+};
+type Page = { threads: Thread[]; nextCursor?: string };
+type Cursors = { own?: string | undefined; shared?: string | undefined };
 type RemoteThreadMetadata = Awaited<ReturnType<RemoteThreadListAdapter['fetch']>>;
 type TitleStream = Awaited<ReturnType<RemoteThreadListAdapter['generateTitle']>>;
 type TitleChunk = TitleStream extends ReadableStream<infer Chunk> ? Chunk : never;
 type Messages = Parameters<RemoteThreadListAdapter['generateTitle']>[1];
 
+/** A user to whom a thread is open. Without a tenant it is one of the owner's own. */
+export interface ThreadAccess {
+    tenant?: string;
+    user: string;
+    rights: GivenRights;
+}
+
+/** The member of a thread's `custom` that has the rights of a user who is not its owner. */
+export const rightsKey = 'agui-gateway.rights';
+
 const longestTitle = 80;
 
-/** The gateway's threads, as the list of assistant-ui. */
+/** The gateway's threads, as the list of assistant-ui: the user's own, and then those that others have opened to the user. */
 export class GatewayThreadList implements RemoteThreadListAdapter {
     /**
      * `threadIdOf` gives the id on the gateway that a new thread of the page has from the beginning. `pageSize`: threads
@@ -18,14 +34,20 @@ export class GatewayThreadList implements RemoteThreadListAdapter {
     constructor(private readonly agent: GatewayAgent, private readonly threadIdOf: (localId: string) => string, private readonly pageSize: number) {}
 
     list = async ({ after }: { after?: string | undefined } = {}) => {
-        const cursor = after === undefined ? '' : `&cursor=${encodeURIComponent(after)}`;
-        const response = await this.agent.request(`/threads?limit=${this.pageSize}${cursor}`);
-        const { threads, nextCursor } = await response.json() as { threads: Thread[]; nextCursor?: string };
-        return { threads: threads.map(metadataOf), ...(nextCursor !== undefined && { nextCursor }) };
+        const cursors = after === undefined ? undefined : JSON.parse(after) as Cursors;
+        const [own, shared] = await Promise.all([this.page('', cursors, cursors?.own), this.page('&shared=true', cursors, cursors?.shared)]);
+        const next: Cursors = { own: own.nextCursor, shared: shared.nextCursor };
+        return {
+            threads: [...own.threads, ...shared.threads].map(metadataOf),
+            ...((next.own ?? next.shared) !== undefined && { nextCursor: JSON.stringify(next) }),
+        };
     };
 
     /** A thread that does not exist yet is an empty one: its first run makes it. */
-    fetch = async (threadId: string): Promise<RemoteThreadMetadata> => metadataOf(await this.read(threadId));
+    fetch = async (threadId: string): Promise<RemoteThreadMetadata> => {
+        const [thread, rights] = await Promise.all([this.read(threadId), rightsOf(this.agent, threadId)]);
+        return metadataOf({ ...thread, ...(rights && { rights }) });
+    };
 
     initialize = async (localId: string) => ({ remoteId: this.threadIdOf(localId), externalId: undefined });
 
@@ -36,6 +58,15 @@ export class GatewayThreadList implements RemoteThreadListAdapter {
     unarchive = (threadId: string) => this.change(threadId, { archived: false });
 
     updateCustom = (threadId: string, custom: Record<string, unknown> | undefined) => this.change(threadId, { metadata: custom ?? null });
+
+    /** The users to whom a thread of this user is open. */
+    access = async (threadId: string): Promise<ThreadAccess[]> => {
+        const response = await this.agent.request(`/threads/${encodeURIComponent(threadId)}/access`);
+        return (await response.json() as { access: ThreadAccess[] }).access;
+    };
+
+    /** Opens a thread to these users, and closes it to all others. They find it in their lists. */
+    share = (threadId: string, access: readonly ThreadAccess[]) => this.change(threadId, { access }, '/access');
 
     delete = async (threadId: string): Promise<void> => {
         try {
@@ -51,23 +82,31 @@ export class GatewayThreadList implements RemoteThreadListAdapter {
         return streamOf(title || firstLine(messages));
     };
 
+    /** A page of one of the two lists; an empty one if the pages before were all. */
+    private async page(which: string, cursors: Cursors | undefined, cursor: string | undefined): Promise<Page> {
+        if (cursors && cursor === undefined) return { threads: [] };
+        const after = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+        return (await this.agent.request(`/threads?limit=${this.pageSize}${which}${after}`)).json() as Promise<Page>;
+    }
+
     private async read(threadId: string): Promise<Thread> {
         return (await this.agent.request(`/threads/${encodeURIComponent(threadId)}`)).json() as Promise<Thread>;
     }
 
-    private async change(threadId: string, change: Record<string, unknown>): Promise<void> {
+    private async change(threadId: string, change: Record<string, unknown>, part = ''): Promise<void> {
         const body = JSON.stringify(change);
-        await (await this.agent.request(`/threads/${encodeURIComponent(threadId)}`, { method: 'PATCH', body })).arrayBuffer();
+        await (await this.agent.request(`/threads/${encodeURIComponent(threadId)}${part}`, { method: 'PATCH', body })).arrayBuffer();
     }
 }
 
-function metadataOf({ threadId, title, archived, updatedAt, metadata }: Thread): RemoteThreadMetadata {
+function metadataOf({ threadId, title, archived, updatedAt, metadata, rights }: Thread): RemoteThreadMetadata {
+    const custom = rights ? { ...metadata, [rightsKey]: rights } : metadata;
     return {
         remoteId: threadId,
         status: archived ? 'archived' : 'regular',
         ...(title && { title }),
         ...(updatedAt && { lastMessageAt: new Date(updatedAt) }),
-        ...(metadata && { custom: metadata }),
+        ...(custom && { custom }),
     };
 }
 
