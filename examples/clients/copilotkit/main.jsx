@@ -50,7 +50,7 @@ function Approvals() {
     useInterrupt({
         render: ({ interrupts, resolve }) => interrupts.map(({ id, message, metadata }) => (
             <div key={id} className="card">
-                {message} {JSON.stringify(metadata?.input)}
+                {message} {JSON.stringify(metadata?.input)}{' '}
                 <button onClick={() => resolve({ approved: true }, id)}>Allow</button>
                 <button onClick={() => resolve({ approved: false }, id)}>Deny</button>
             </div>
