@@ -99,7 +99,7 @@ summary_of_log() { sed -n 's/^\([0-9]\+\) passed, \([0-9]\+\) failed$/\1 \2/p' "
 install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
-    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium postgresql-15 nginx-light caddy openssl)
+    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium-headless-shell postgresql-15 nginx-light caddy openssl)
     if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then

@@ -1,23 +1,19 @@
 // The page of --demo for the chat stream in headless Chromium: type, see the colour change, see the answer, in both modes.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { chromium } from 'playwright-core';
 import { fileURLToPath } from 'node:url';
+import { launchChromium } from './support/browser.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
 import { gate, ModelServer } from './support/model.mjs';
-
-const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
 
 describe('the page of the chat stream', () => {
     let gateway;
     let browser;
 
     before(async () => {
-        assert.ok(fs.existsSync(executable), `${executable} is missing: apt-get install chromium`);
         gateway = await Gateway.start({ args: ['--demo', '--listen', '127.0.0.1:0'] });
-        browser = await chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+        browser = await launchChromium();
     });
     after(async () => {
         await browser?.close();

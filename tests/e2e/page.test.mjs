@@ -1,12 +1,9 @@
 // The example page of --demo in headless Chromium: type, see the colour change, see the answer.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { chromium } from 'playwright-core';
+import { launchChromium } from './support/browser.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
-
-const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
 
 describe('the example page', () => {
     let gateway;
@@ -15,9 +12,8 @@ describe('the example page', () => {
     const complaints = [];
 
     before(async () => {
-        assert.ok(fs.existsSync(executable), `${executable} is missing: apt-get install chromium`);
         gateway = await Gateway.start({ args: ['--demo', '--listen', '127.0.0.1:0'] });
-        browser = await chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+        browser = await launchChromium();
         page = await browser.newPage({ viewport: { width: 1100, height: 760 } });
         page.on('pageerror', (error) => complaints.push(String(error)));
         page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { chromium } from 'playwright-core';
-import { within } from './support/browser.mjs';
+import { launchChromium, within } from './support/browser.mjs';
 import { runInput, user } from './support/client.mjs';
 import { ConsolePage } from './support/console_page.mjs';
 import { stopAll } from './support/gateway.mjs';
@@ -155,8 +154,7 @@ for (const { Proxy, name, short, cutsAs } of proxies) {
 
         it('serves the console below the prefix to Chromium, over HTTP/2', async () => {
             stage.model.script(stage.key, [{ content: 'Hello.' }]);
-            const browser = await chromium.launch({ executablePath: process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium',
-                args: ['--no-sandbox', '--disable-gpu', '--host-resolver-rules=MAP app.example 127.0.0.1'] });
+            const browser = await launchChromium(['--host-resolver-rules=MAP app.example 127.0.0.1']);
             try {
                 const page = await browser.newPage({ ignoreHTTPSErrors: true });
                 page.setDefaultTimeout(15_000);

@@ -145,6 +145,10 @@ export class AppPage {
     }
 }
 
+// One Chromium for all suites of a file, each page in a context of its own. The last suite closes it.
+let chromium;
+let suites = 0;
+
 /// Starts the app `name` and what it needs for the tests of the surrounding suite. Before each test a page is opened and,
 /// unless `blank`, loaded. `config` is the gateway's, `inFront` starts a server between page and gateway: {url, stop()}.
 /// Pictures are called by `label`; `variable` has the folder of another build of the app. `isServed`: by the gateway itself, so
@@ -155,6 +159,7 @@ export function setApp(name, { config = {}, inFront, blank = false, label = name
         const url = isServed ? stage.ui.base : stage.front?.url ?? stage.gateway.base + stage.ui.base;
         return { gateway: url, runtime: url };
     };
+    suites += 1;
     stage.origin = () => (isServed ? stage.gateway.base : stage.files.origin);
 
     before(async () => {
@@ -172,10 +177,12 @@ export function setApp(name, { config = {}, inFront, blank = false, label = name
         });
         stage.front = await inFront?.(stage);
         stage.host = new URL(stage.address().gateway, stage.gateway.base).host;
-        stage.browser = await launchChromium();
+        chromium ??= launchChromium();
+        stage.browser = await chromium;
     });
     after(async () => {
-        await stage.browser?.close();
+        suites -= 1;
+        if (suites === 0) await (await chromium)?.close();
         await stopAll(stage.front, stage.gateway, stage.weather, stage.model, stage.files);
     });
     beforeEach(async (test) => {
