@@ -14,6 +14,7 @@ all=false
 passed=0
 failed=0
 child=
+ahead=
 postgres=
 notes=()
 
@@ -40,8 +41,15 @@ end_child() {
     child=
 }
 
+# Ends what is fetched in the background.
+end_ahead() {
+    [ -z "$ahead" ] || kill -TERM -- "-$ahead" 2>/dev/null
+    ahead=
+}
+
 finish() {
     end_child
+    end_ahead
     stop_postgres
     [ $((passed + failed)) -gt 0 ] || failed=1
     [ ${#notes[@]} -eq 0 ] || printf '%s\n' "${notes[@]}"
@@ -49,7 +57,7 @@ finish() {
     [ "$failed" -eq 0 ]
     exit
 }
-trap 'end_child; stop_postgres' EXIT
+trap 'end_child; end_ahead; stop_postgres' EXIT
 trap 'failed=$((failed + 1)); echo "interrupted"; finish' INT TERM
 
 # count LABEL PASSED FAILED STATUS: adds a part's numbers; a runner that failed without a failed test counts as one.
@@ -137,10 +145,20 @@ node_is_recent() {
     [ "${version%%.*}" -ge 20 ]
 }
 
+# wait_ahead WANTED PRESENT: until the file PRESENT is a copy of WANTED, or nothing is fetched in the background any more.
+# False if it is none then.
+wait_ahead() {
+    local wanted=$1 present=$2
+    until cmp -s "$wanted" "$present"; do
+        { [ -n "$ahead" ] && kill -0 "$ahead" 2>/dev/null; } || return 1
+        sleep 0.2
+    done
+}
+
 # python_packages FOLDER FILE: a virtual environment with the packages that the file lists.
 python_packages() {
     local venv=$1 wanted=$2
-    ! cmp -s "$wanted" "$venv/requirements.txt" || return 0
+    ! wait_ahead "$wanted" "$venv/requirements.txt" || return 0
     step "Python environment $(basename "$venv")" python3 -m venv --clear "$venv" &&
         step "Python packages of $(basename "$venv")" "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" &&
         cp "$wanted" "$venv/requirements.txt"
@@ -172,9 +190,33 @@ prepare_node() {
 # node_packages LABEL FOLDER: the packages of the folder's lock file, in the folder; none of them runs a script.
 node_packages() {
     local label=$1 folder=$2
-    ! cmp -s "$folder/package-lock.json" "$folder/node_modules/.installed-lock" || return 0
+    ! wait_ahead "$folder/package-lock.json" "$folder/node_modules/.installed-lock" || return 0
     step "$label" "${npm[@]}" --prefix "$folder" ci --ignore-scripts --no-audit --no-fund &&
         cp "$folder/package-lock.json" "$folder/node_modules/.installed-lock"
+}
+
+# What --all takes from registries, in the order in which it is needed.
+fetch_all() {
+    local clients=$project/examples/clients folder venv=$work/venv-microsoft requirements=$e2e/python/requirements-microsoft.txt
+    for folder in "$clients/gateway-agent" "$clients/assistant-ui" "$e2e/browser" "$clients/tanstack" "$clients/ai-sdk" \
+        "$e2e/browser_ai_sdk_6" "$clients/copilotkit-runtime" "$e2e/browser_assistant_ui" "$e2e/issuer"; do
+        cmp -s "$folder/package-lock.json" "$folder/node_modules/.installed-lock" ||
+            { "${npm[@]}" --prefix "$folder" ci --ignore-scripts --no-audit --no-fund &&
+                cp "$folder/package-lock.json" "$folder/node_modules/.installed-lock"; }
+    done
+    cmp -s "$requirements" "$venv/requirements.txt" ||
+        { python3 -m venv --clear "$venv" &&
+            "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements" &&
+            cp "$requirements" "$venv/requirements.txt"; }
+    bash "$e2e/real-model.sh" fetch
+}
+
+# fetch_ahead: fetch_all in the background, while the release build keeps the processors busy. A part that needs what is not
+# there yet waits for it; what has failed is fetched again by that part, which then says why.
+fetch_ahead() {
+    setsid nice -n 10 env project="$project" work="$work" e2e="$e2e" \
+        bash -c "$(declare -f fetch_all); npm=(\"\$@\"); fetch_all" fetch_all "${npm[@]}" >"$work/logs/ahead.log" 2>&1 &
+    ahead=$!
 }
 
 # browser_page VARIABLE FOLDER: bundles the page of the folder with its packages; the variable says where it is.
@@ -515,6 +557,7 @@ mkdir -p "$work/logs"
 rm -rf "$work/streams"
 cd "$project" || exit 1
 if install_packages && start_postgres && prepare_python && prepare_node; then
+    if $all; then fetch_ahead; fi
     release_parts
     if $all; then
         tidy_part

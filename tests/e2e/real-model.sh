@@ -5,7 +5,8 @@
 # Anthropic Messages at /v1/messages. Its chat template is one whose grammar is enforced: tool_choice "required" gives
 # a well-formed, streamed tool call.
 # REAL_MODEL_TEMPLATE names another template of llama.cpp's: Qwen-QwQ-32B streams reasoning_content.
-# Use: real-model.sh build        once, about 5 minutes on 2 cores; does nothing when it is there
+# Use: real-model.sh fetch        the sources and the model, without which `build` fetches them itself
+#      real-model.sh build        once, about 5 minutes on 2 cores; does nothing when it is there
 #      real-model.sh run [PORT]   in the foreground, default port 9100; GET /health says {"status":"ok"} when ready
 # Kept in ${REAL_MODEL_DIR:-${XDG_CACHE_HOME:-~/.cache}/agui-real-model}. Needs python3 with pip, cmake, ninja, g++.
 set -euo pipefail
@@ -44,15 +45,28 @@ PYTHON
 
 is_built() { [ -x "$server" ] && [ "$(cat "$dir/built" 2>/dev/null)" = "$built" ]; }
 
-build() {
-    if is_built; then return; fi
+is_fetched() { [ "$(cat "$dir/fetched" 2>/dev/null)" = "$server_version $model_version" ]; }
+
+# Two that work in one folder would spoil each other: the second one waits and then finds it done.
+lock() {
     mkdir -p "$dir/llama"
     cd "$dir"
-    # Two builds in one folder would spoil each other: the second waits and then finds it done.
     exec 9>build.lock
     flock 9
+}
+
+fetch() {
+    if is_built || is_fetched; then return; fi
+    lock
+    if ! is_fetched; then fetch_sources; fi
+    exec 9>&-
+}
+
+build() {
+    if is_built; then return; fi
+    lock
     if ! is_built; then
-        if [ "$(cat fetched 2>/dev/null)" != "$server_version $model_version" ]; then fetch_sources; fi
+        if ! is_fetched; then fetch_sources; fi
         cmake -S "$source_dir" -B build -G Ninja "${options[@]}" >build.log
         ninja -C build -j2 llama-server >>build.log || {
             tail -n 20 build.log >&2
@@ -64,6 +78,7 @@ build() {
 }
 
 case ${1:-} in
+fetch) fetch ;;
 build) build ;;
 run)
     build
@@ -72,7 +87,7 @@ run)
         --jinja --chat-template-file "$template" -c 8192 -t 2
     ;;
 *)
-    sed -n '2,10p' "$0" >&2
+    sed -n '2,11p' "$0" >&2
     exit 2
     ;;
 esac
