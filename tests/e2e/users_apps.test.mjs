@@ -9,7 +9,7 @@ import { AppPage, apps, call, notBuilt, setApp, words } from './support/app.mjs'
 import { photo } from './support/photos.mjs';
 
 const users = ['ada', 'bob'];
-const tokenOf = (user) => `the-token-of-${user}-in-the-browser`;
+const tokenOf = (user) => `the+token/of-${user}-in-the-browser==`; // With what base64 may hold.
 const tokens = users.map((name) => ({ name, token_env: `TOKEN_${name.toUpperCase()}`, scopes: ['run', 'read', 'delete', 'approve'] }));
 for (const user of users) process.env[`TOKEN_${user.toUpperCase()}`] = tokenOf(user); // The gateway's.
 const kinds = { token: 'a token', session: 'a session' };

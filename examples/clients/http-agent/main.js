@@ -6,7 +6,7 @@ const threadId = sessionStorage.thread ??= crypto.randomUUID();   // A reload of
 // Who uses the page. A page gets the user's token from its identity provider; this one takes it from its address, where no
 // server sees it. With #token=… the tab keeps it, and each request has it. With #session=… it becomes a cookie that the browser
 // sends by itself, for a page of the gateway's own origin.
-const { token, session } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+const { token, session } = Object.fromEntries(new URLSearchParams(location.hash.slice(1).replaceAll('+', '%2B'))); // A token may have a plus.
 history.replaceState(null, '', location.pathname + location.search);
 if (token) sessionStorage.token = token;
 const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};

@@ -83,8 +83,8 @@ export class AppPage {
 
     async load(more = {}) {
         const query = new URLSearchParams({ ...this.stage.address(), ...this.query, ...more });
-        const hash = new URLSearchParams({ ...(this.token && { token: this.token }), ...(this.session && { session: this.session }) });
-        await this.page.goto(`${this.stage.origin()}/?${query}${hash.size > 0 ? `#${hash}` : ''}`);
+        const hash = this.token ? `#token=${this.token}` : this.session ? `#session=${this.session}` : '';
+        await this.page.goto(`${this.stage.origin()}/?${query}${hash}`);
         await this.page.locator(this.ui.input).waitFor();
         this.session = undefined; // From now on there is the cookie.
     }
