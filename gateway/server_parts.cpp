@@ -49,6 +49,18 @@ session::usage_amount first_call_of(const model_config& model) {
     return {1, output, cost_of(model.metering.price, 1, output)};
 }
 
+// A client may always name the tools of the configuration, whose definitions it cannot change.
+std::optional<std::vector<std::string>>
+client_tools_of(const tools_config& tools, const agent_config& agent) {
+    auto allowed = agent.client_tools ? agent.client_tools : tools.client_names;
+    if (allowed) {
+        for (const external_tool_config& tool : tools.external) {
+            allowed->push_back(tool.definition.name);
+        }
+    }
+    return allowed;
+}
+
 agent_entry
 make_agent(const config& all, const agent_config& agent, const provider_map& providers) {
     agent_entry entry;
@@ -81,6 +93,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.predictions = agent.predictions;
     entry.legacy_interrupts = agent.legacy_interrupts;
     entry.tanstack = sends_tanstack(agent);
+    entry.client_tools = client_tools_of(all.tools, agent);
     bool binds_tools = false;
     for (const std::string& name : agent.models) {
         if (const auto& provider = providers.at(name)) { // Null where only settings are made.

@@ -299,6 +299,10 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         }
         co_return accepted_run{std::move(*log), first.record.run_id, nullptr};
     }
+    // A repeat is not checked, because its run exists (P6).
+    if (const auto allowed = check_client_tools(*agent, input); !allowed) {
+        co_return allowed.error();
+    }
     auto admitted = core->registry.admit(
         input.is_for_suggestions ? run_registry::importance::minor : run_registry::importance::usual
     );

@@ -204,7 +204,7 @@ private:
         plan_.warnings.insert(plan_.warnings.end(), warnings.begin(), warnings.end());
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
         auto tools = external_tools(
-            core_.settings, is_server_tool, input,
+            core_.settings, *request_.agent, is_server_tool, input,
             plan_.change.offered_tools ? *plan_.change.offered_tools : thread_.offered_tools,
             services.log
         );
@@ -303,6 +303,7 @@ private:
         run.refusal = plan_.refusal;
         run.approval_life = core_.settings.history.approval_life;
         run.external_tools = std::move(tools_);
+        run.sender = request_.what.source.principal;
         run.headers = std::move(request_.what.headers);
         run.thread = std::make_shared<const session::thread_record>(std::move(thread_));
         return launch_run(

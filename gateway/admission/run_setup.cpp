@@ -27,6 +27,13 @@ namespace agui::gateway {
 
 namespace {
 
+bool may_offer(const agent_entry& agent, std::string_view name) {
+    const auto matches = [name](const std::string& pattern) {
+        return runner::matches_tool_pattern(name, pattern);
+    };
+    return !agent.client_tools || std::ranges::any_of(*agent.client_tools, matches);
+}
+
 // One model call, without tools of the server.
 void use_only_tools_of_request(runner::agent_settings& agent) {
     agent.only_external_tools = true;
@@ -236,8 +243,26 @@ void complete_input(translator::run_input& input, const session::thread_record& 
     input.has_context = true;
 }
 
+result<void> check_client_tools(const agent_entry& agent, const translator::run_input& input) {
+    if (!input.tools || input.is_for_suggestions) {
+        return {};
+    }
+    for (std::size_t i = 0; i < input.tools->size(); ++i) {
+        const std::string& name = (*input.tools)[i].name;
+        if (!may_offer(agent, name)) {
+            return failure{
+                errc::tool_not_allowed,
+                "clients may not offer the tool \"" + name + "\" to this agent",
+                "tools[" + std::to_string(i) + "].name",
+                {}
+            };
+        }
+    }
+    return {};
+}
+
 result<std::vector<runner::tool_definition>> external_tools(
-    const run_settings& settings, const server_tool_check& is_server_tool,
+    const run_settings& settings, const agent_entry& agent, const server_tool_check& is_server_tool,
     const translator::run_input& input, const boost::json::array& stored, logger& log
 ) {
     std::vector<runner::tool_definition> given;
@@ -263,7 +288,14 @@ result<std::vector<runner::tool_definition>> external_tools(
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
         runner::tool_definition& tool = given[i];
-        if (is_server_tool(tool.name)) {
+        if (!may_offer(agent, tool.name)) {
+            // Offered before the configuration changed, or to another agent.
+            log.log(
+                log_level::warning,
+                "a client tool of the thread was left out because clients may not offer it",
+                {{"thread", input.thread_id}, {"run", session::client_run_id(input.run_id)}}
+            );
+        } else if (is_server_tool(tool.name)) {
             if (settings.reject_name_clash && input.tools) {
                 return failure{
                     errc::tool_name_clash,
@@ -419,6 +451,9 @@ chosen_agent agent_of(
         set(other.parameters);
     }
     set_prompt(chosen.settings, agent, thread);
+    std::erase_if(chosen.settings.withdrawn_tools, [&agent](const runner::tool_definition& tool) {
+        return !may_offer(agent, tool.name);
+    });
     if (input.is_for_suggestions) {
         use_only_tools_of_request(chosen.settings);
     }

@@ -28,12 +28,19 @@ void complete_input(translator::run_input& input, const session::thread_record& 
 /// Says whether the server executes calls of a tool of that name (runner::is_server_tool()).
 using server_tool_check = std::function<bool(std::string_view name)>;
 
+/// errc::tool_not_allowed names the request's first tool that is not among
+/// agent_entry::client_tools. A request for suggestions may offer its one tool, whose name is
+/// CopilotKit's.
+[[nodiscard]] result<void>
+check_client_tools(const agent_entry& agent, const translator::run_input& input);
+
 /// The caller's tools that this run offers to the model: the configured ones, then those of
 /// `stored`, which is thread_record::offered_tools once complete_change() has been applied. A tool
 /// with the name of a server tool is left out or, if the settings say so and the request brought
-/// it, refused with errc::tool_name_clash.
+/// it, refused with errc::tool_name_clash. A tool of the thread that clients may not offer to this
+/// agent is left out.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
-    const run_settings& settings, const server_tool_check& is_server_tool,
+    const run_settings& settings, const agent_entry& agent, const server_tool_check& is_server_tool,
     const translator::run_input& input, const boost::json::array& stored, logger& log
 );
 

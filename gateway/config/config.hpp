@@ -228,6 +228,9 @@ struct mcp_server_config {
 
 struct tools_config {
     bool reject_name_clash = false;
+    /// Patterns for the names of the tools that clients may offer besides `external`; nullopt
+    /// allows all.
+    std::optional<std::vector<std::string>> client_names;
     std::size_t max_result_bytes = 1'048'576;
     std::vector<external_tool_config> external;
     std::vector<webhook_config> webhooks;
@@ -297,8 +300,10 @@ struct agent_config {
     std::string instructions;              ///< A session::prompt_template.
     std::vector<std::string> prompt_props; ///< Members of forwardedProps for the instructions.
     std::vector<std::string> tools;        ///< Patterns; empty means all tools.
-    std::string description;               ///< Told to agents that may call it.
-    std::vector<std::string> agents;       ///< Ids of the agents that it may call.
+    /// Takes the place of tools.client_names for requests to the agent.
+    std::optional<std::vector<std::string>> client_tools;
+    std::string description;         ///< Told to agents that may call it.
+    std::vector<std::string> agents; ///< Ids of the agents that it may call.
     /// For all server tools of the agent, unless a tool's own rule is stricter.
     runner::approval_rule approval = runner::approval_rule::never;
     std::uint32_t max_rounds = 10;

@@ -207,6 +207,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     }
     describe_instructions(table, agent);
     table.value("tools", agent.tools);
+    client_tools_value(table, "client_tools", agent.client_tools);
     table.value("agents", agent.agents);
     table.value("description", agent.description);
     constexpr std::size_t longest = 4096; // Told with each request of an agent that may call it.

@@ -61,6 +61,7 @@ void describe_tools(config_table& table, tools_config& tools, session::history_p
     using session::on_abandoned;
     using session::on_partial;
     table.choice("on_name_clash", tools.reject_name_clash, {{"ignore", false}, {"reject", true}});
+    client_tools_value(table, "client_names", tools.client_names);
     table.choice(
         "on_partial", history.on_partial,
         {{"auto", on_partial::automatic},

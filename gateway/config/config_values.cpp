@@ -185,6 +185,24 @@ void passed_headers_value(config_table& table, std::vector<std::string>& names) 
     }
 }
 
+void client_tools_value(
+    config_table& table, std::string_view key, std::optional<std::vector<std::string>>& names
+) {
+    std::vector<std::string> patterns = names.value_or(std::vector<std::string>());
+    if (!table.uses(names.has_value()) || !table.value(key, patterns)) {
+        return;
+    }
+    for (const std::string& pattern : patterns) {
+        if (pattern.empty() || !is_printable(pattern)) {
+            table.problem(
+                key, "must hold names of tools, or the beginning of names with a * at "
+                     "the end"
+            );
+        }
+    }
+    names = std::move(patterns);
+}
+
 void approval_value(config_table& table, runner::approval_rule& rule) {
     using runner::approval_rule;
     table.choice(

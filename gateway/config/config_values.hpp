@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ void secret_value(config_table& table, const std::string& prefix, secret& value)
 
 /// `pass_headers`: names of headers of a run's request that a tool's server gets; in lower case.
 void passed_headers_value(config_table& table, std::vector<std::string>& names);
+
+/// Patterns for the names of the tools that clients may offer; nullopt if the key is absent.
+void client_tools_value(
+    config_table& table, std::string_view key, std::optional<std::vector<std::string>>& names
+);
 
 /// `approval`: the calls that a person has to approve.
 void approval_value(config_table& table, runner::approval_rule& rule);

@@ -28,6 +28,7 @@ answer answer_to(errc code) noexcept {
     case errc::tool_name_mismatch:
     case errc::partial_tool_answers:
     case errc::tool_name_clash:
+    case errc::tool_not_allowed:
         return {422};
     case errc::pending_tool_calls:
     case errc::run_id_reused:

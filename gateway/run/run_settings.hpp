@@ -43,7 +43,10 @@ struct agent_entry {
     /// forwarded_settings::legacy_resume answers them.
     bool legacy_interrupts = false;
     bool tanstack = false; ///< `events = ["tanstack"]` (translator_settings).
-    bool titles = true;    ///< False for `title = "off"`: new threads get no title.
+    /// Patterns for the names of the tools that clients may offer: `client_tools` or
+    /// `tools.client_names`, and the names of the external tools. nullopt allows all.
+    std::optional<std::vector<std::string>> client_tools;
+    bool titles = true; ///< False for `title = "off"`: new threads get no title.
     /// `title_model`, with its own parameters as far as a title needs them. Without a provider,
     /// the title from the first message stays.
     runner::model_choice title_model;

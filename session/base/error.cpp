@@ -22,6 +22,8 @@ std::string_view to_string(errc code) noexcept {
         return "pending_tool_calls";
     case errc::tool_name_clash:
         return "tool_name_clash";
+    case errc::tool_not_allowed:
+        return "tool_not_allowed";
     case errc::thread_busy:
         return "thread_busy";
     case errc::conflict:

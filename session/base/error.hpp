@@ -21,6 +21,7 @@ enum class errc {
     partial_tool_answers, ///< `tools.on_partial = "reject"` and not all calls answered.
     pending_tool_calls,   ///< `tools.on_abandoned = "reject"` and calls are open.
     tool_name_clash,      ///< A client tool has a server tool's name, with "reject".
+    tool_not_allowed,     ///< Clients may not offer a tool of that name (`tools.client_names`).
     thread_busy,          ///< Another run holds the thread (`active_run_id`), or the server does.
     conflict,             ///< The thread changed since the caller read it; read it again.
     claimed,              ///< Another client has claimed the call.

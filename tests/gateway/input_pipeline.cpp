@@ -66,7 +66,7 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
     }
     gateway::complete_change(*plan, *input, thread, agent_, settings_.history, 1);
     const auto offered = gateway::external_tools(
-        settings_, is_server_tool, *input,
+        settings_, agent_, is_server_tool, *input,
         plan->change.offered_tools ? *plan->change.offered_tools : thread.offered_tools,
         null_logger()
     );

@@ -210,7 +210,8 @@ TEST(RunSetup, SuggestionsAreOfferedTheToolsOfTheirRequestAlone) {
     const auto names = [&] {
         std::vector<std::string> all;
         const boost::json::array stored = {{{"name", "copilotkitSuggest"}}};
-        const auto tools = external_tools(settings, is_server_tool, input, stored, null_logger());
+        const auto tools =
+            external_tools(settings, {}, is_server_tool, input, stored, null_logger());
         if (tools) {
             for (const runner::tool_definition& tool : *tools) {
                 all.push_back(tool.name);

@@ -79,8 +79,9 @@ public:
         const auto is_server_tool = [this](std::string_view name) {
             return tools_.contains(name);
         };
-        auto external =
-            external_tools(settings_, is_server_tool, {}, thread.offered_tools, null_logger());
+        auto external = external_tools(
+            settings_, agent, is_server_tool, {}, thread.offered_tools, null_logger()
+        );
         const runner::run_tools tools(tools_, chosen.settings, std::move(external.value()));
         for (const runner::tool_definition& tool : tools.offered()) {
             made.tools.push_back(tool.name + ": " + tool.description);
@@ -416,7 +417,7 @@ TEST(TurnPrompt, AKeptToolIsNotOffered) {
     const translator::run_input without;
 
     const auto offered = external_tools(
-        {}, [](std::string_view) { return false; }, without, talk.thread.offered_tools,
+        {}, talk.agent, [](std::string_view) { return false; }, without, talk.thread.offered_tools,
         null_logger()
     );
     ASSERT_EQ(offered.value().size(), 1U);

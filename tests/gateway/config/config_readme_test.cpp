@@ -53,6 +53,8 @@ const std::vector<std::string> everything{
     "agents.0.models=[\"main\"]",
     "agents.0.title=model",
     "agents.0.title_model=main",
+    "agents.0.client_tools=[\"t\"]",
+    "tools.client_names=[\"t\"]",
     "tools.external.0.name=t",
     "tools.webhook.0.name=w",
     "tools.webhook.0.url=http://h/",

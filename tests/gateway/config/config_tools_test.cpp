@@ -53,6 +53,24 @@ APPROVAL
     EXPECT_NE(problem_of(minimal, {"tools.approval_seconds=0"}), "");
 }
 
+TEST(Config, ReadsWhichToolsClientsMayOffer) {
+    EXPECT_FALSE(load(minimal)->tools.client_names);
+    const config all = load(minimal, {"tools.client_names=[\"paint\", \"page_*\"]"}).value();
+    EXPECT_EQ(all.tools.client_names, (std::vector<std::string>{"paint", "page_*"}));
+    const config none = load(minimal, {"tools.client_names=[]"}).value();
+    EXPECT_TRUE(none.tools.client_names && none.tools.client_names->empty());
+    EXPECT_NE(print_config(none).find("client_names = []"), std::string::npos);
+    const config own = load(
+                           minimal, {"agents.0.id=a", "agents.0.models=[\"main\"]",
+                                     "agents.0.client_tools=[\"draw\"]"}
+    )
+                           .value();
+    EXPECT_EQ(own.agents.at(0).client_tools, std::vector<std::string>{"draw"});
+    for (const std::string wrong : {"paint", "[\"\"]", "[1]", "[\"a\\u0007\"]"}) {
+        EXPECT_NE(problem_of(minimal, {"tools.client_names=" + wrong}), "") << wrong;
+    }
+}
+
 TEST(Config, RefusesHeadersThatCannotBePassedOn) {
     const std::string hook = std::string(minimal) +
                              "[[tools.webhook]]\nname = \"w\"\nurl = \"http://h/\"\n"
