@@ -75,6 +75,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.settings.max_parallel_tools = agent.max_parallel_tools;
     entry.settings.limits = agent.limits;
     entry.settings.window = agent.window;
+    entry.settings.delimits_results = agent.delimits_results;
     entry.settings.reply = agent.reply;
     if (!agent.detects_loops) {
         entry.settings.limits.loop_threshold = 0;

@@ -151,7 +151,7 @@ const runner::tool_registry& add_webhooks(
         }
         registry.add(
             tool.definition, std::move(*function),
-            {.approval = tool.approval, .asks_for_input = true}
+            {.approval = tool.approval, .is_foreign = true, .asks_for_input = true}
         );
     }
     return registry;

@@ -311,6 +311,7 @@ struct agent_config {
     bool detects_loops = true;  ///< False for `loop_detection = "off"`.
     runner::turn_limits limits; ///< loop_threshold is ignored without detects_loops.
     session::history_window window;
+    bool delimits_results = false; ///< `tool_results = "delimited"`
     std::vector<std::string> overridable;
     /// Precede those of the models. Only top_p, stop, seed and reasoning_effort are used.
     runner::model_parameters parameters;

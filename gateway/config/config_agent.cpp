@@ -266,6 +266,7 @@ void describe_agent(config_table& table, agent_config& agent) {
     describe_limits(table, agent);
     table.number("max_history_messages", agent.window.max_messages, 0, 1'000'000);
     table.number("max_history_tokens", agent.window.max_tokens, 0, std::int64_t{1} << 53);
+    table.choice("tool_results", agent.delimits_results, {{"plain", false}, {"delimited", true}});
 }
 
 bool sends_tanstack(const agent_config& agent) noexcept {

@@ -179,6 +179,9 @@ struct agent_settings {
     /// not for people. Unreadable parts cause a warning in the log.
     reply_format reply = reply_format::text;
     session::history_window window; ///< How much of the conversation the model is sent.
+    /// Tells the model the results of the caller's tools, and of those with
+    /// tool_options::is_foreign, between tags (session::delimit_results()).
+    bool delimits_results = false;
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
 };

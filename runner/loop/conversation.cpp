@@ -84,10 +84,12 @@ boost::asio::awaitable<std::optional<stop_reason>> conversation::load() {
     co_return fits ? std::nullopt : std::optional(stop_reason::store_unavailable);
 }
 
-boost::asio::awaitable<std::vector<session::message>>
-conversation::history(const session::history_window& window, heavy_work* heavy) const {
+boost::asio::awaitable<std::vector<session::message>> conversation::history(
+    const session::history_window& window, const session::foreign_tool_check& is_foreign,
+    heavy_work* heavy
+) const {
     auto selecting = [&] {
-        return session::model_history(*thread_, tip_, window);
+        return session::model_history(*thread_, tip_, window, is_foreign);
     };
     co_return co_await run_heavy(heavy, as_parsing(bytes_), selecting);
 }

@@ -6,6 +6,7 @@
 #include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/history/delimited_results.hpp"
 #include "session/history/history_window.hpp"
 #include "session/history/turn_failure.hpp"
 
@@ -64,8 +65,10 @@ public:
     /// The branch as it is sent to the model (model_history.hpp). A large thread is processed on a
     /// thread of `heavy`, unless that is null. Precondition: the thread is in memory, and stays
     /// there until this returns.
-    [[nodiscard]] boost::asio::awaitable<std::vector<session::message>>
-    history(const session::history_window& window, heavy_work* heavy) const;
+    [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> history(
+        const session::history_window& window, const session::foreign_tool_check& is_foreign,
+        heavy_work* heavy
+    ) const;
 
     /// The last message of the branch that the run continues.
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }

@@ -147,8 +147,9 @@ boost::asio::awaitable<std::vector<session::message>> model_round::make_history(
         run_.thread.unload();
         co_return run_.hooks->history();
     }
-    std::vector<session::message> history =
-        co_await run_.thread.history(run_.request.agent.window, run_.services.heavy);
+    std::vector<session::message> history = co_await run_.thread.history(
+        run_.request.agent.window, run_.foreign_tools(), run_.services.heavy
+    );
     run_.thread.unload(); // Not kept in memory while the model streams.
     put_context(history, run_.request.agent.context);
     co_return history;

@@ -107,7 +107,9 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(req
         co_return failed;
     }
     const session::thread_record& thread = run_.thread.thread();
-    draft.messages = co_await run_.thread.history(run_.request.agent.window, run_.services.heavy);
+    draft.messages = co_await run_.thread.history(
+        run_.request.agent.window, run_.foreign_tools(), run_.services.heavy
+    );
     calls_ = session::statuses_of(thread);
     draft.context = run_.request.agent.context;
     given_ = draft.parameters;

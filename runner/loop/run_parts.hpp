@@ -25,6 +25,17 @@ struct run_parts {
     const std::shared_ptr<loop_context>& context;
     const std::shared_ptr<subagent_runs>& subagents; ///< Null if the agent may call no agents.
     delegation* const& within; ///< Null if the run neither is one of a subagent nor has any.
+
+    /// For session::model_history(); empty if the agent's results are not delimited. Refers to
+    /// `tools`.
+    [[nodiscard]] session::foreign_tool_check foreign_tools() const {
+        if (!request.agent.delimits_results) {
+            return {};
+        }
+        return [&of = tools](std::string_view name) {
+            return of.is_foreign(name);
+        };
+    }
 };
 
 } // namespace agui::runner

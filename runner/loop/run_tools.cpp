@@ -116,4 +116,12 @@ std::shared_ptr<const registered_tool> run_tools::tool_of(std::string_view name)
     return {from, from->find_tool(name)}; // A part of the set, which the pointer keeps alive.
 }
 
+bool run_tools::is_foreign(std::string_view name) const noexcept {
+    if (own_ && own_->contains(name)) {
+        return false;
+    }
+    const registered_tool* const tool = server_->find_tool(name);
+    return tool == nullptr || tool->options.is_foreign;
+}
+
 } // namespace agui::runner

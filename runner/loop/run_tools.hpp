@@ -43,6 +43,9 @@ public:
     /// Null if the agent may use no server tool of that name.
     [[nodiscard]] std::shared_ptr<const registered_tool> tool_of(std::string_view name
     ) const noexcept;
+    /// False for the functions of the program and for the agent's own tools. Does not depend on the
+    /// tools that are offered at the moment, so that a thread's earlier messages stay the same.
+    [[nodiscard]] bool is_foreign(std::string_view name) const noexcept;
 
 private:
     void add_withdrawn(const agent_settings& agent);

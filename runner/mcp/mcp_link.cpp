@@ -240,6 +240,7 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
         added.function = function_of(std::move(tool.name), std::move(tool.resource_uri));
         added.options.approval = settings_.approval;
         added.options.destructive = tool.destructive;
+        added.options.is_foreign = true;
     }
     const std::string count = std::to_string(tools.size());
     const std::size_t refused = tools_.replace(server, std::move(tools)).size();

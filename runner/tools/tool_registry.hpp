@@ -116,6 +116,8 @@ struct tool_options {
     /// True for a further call that a person has to approve; such a call has its parsed arguments.
     /// An exception counts as true. May be called on any thread; must not block.
     std::function<bool(const tool_invocation&)> needs_approval = {};
+    /// Its results come from another program; see agent_settings::delimits_results.
+    bool is_foreign = false;
     /// The tool may ask a person for input (tool_outcome::ask). Only told to clients.
     bool asks_for_input = false;
 };

@@ -134,5 +134,19 @@ TEST_F(RunTools, LateOnesAreOnlyForModelsThatTakeThem) {
     EXPECT_EQ(all.with_late().size(), all.offered().size());
 }
 
+TEST_F(RunTools, AreForeignUnlessTheProgramOrTheAgentHasThem) {
+    registry.add(named("hook"), function(), {.is_foreign = true});
+    agent_settings agent = allowed({"search"});
+    agent.own_tools = tool_registry({{named("update_state"), function()}}).snapshot();
+    const run_tools tools(registry, agent, {named("paint"), named("secret")});
+
+    EXPECT_FALSE(tools.is_foreign("search"));
+    EXPECT_FALSE(tools.is_foreign("update_state"));
+    EXPECT_FALSE(tools.is_foreign("secret")) << "whatever the agent may use at the moment";
+    EXPECT_TRUE(tools.is_foreign("hook"));
+    EXPECT_TRUE(tools.is_foreign("paint"));
+    EXPECT_TRUE(tools.is_foreign("mcp__gone__tool"));
+}
+
 } // namespace
 } // namespace agui::runner
