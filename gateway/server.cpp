@@ -94,6 +94,7 @@ server::impl::impl(config what, server_options given)
               : std::make_unique<quotas>(make_quota_rules(settings), *store, system_clock())
       ),
       providers(make_providers(settings, options, log, &heavy, asked.get(), limits.get())),
+      users_of_tools(settings.tools),
       // Parsing of requests.
       parser(make_input_limits(settings), heavy),
       // Other gateways.
@@ -110,9 +111,9 @@ server::impl::impl(config what, server_options given)
       ),
       // Runs. From here on, only the tools of MCP servers change.
       runs(
-          {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
-           log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
-           peers.get(), &heavy, audit.get(), &prefixes, limits.get()},
+          {*store, add_webhooks(options.tools, settings.tools, users_of_tools, log, heavy), ids,
+           system_clock(), log, &memory, options.observer ? &options.observer : nullptr,
+           &options.plugins, &links, peers.get(), &heavy, audit.get(), &prefixes, limits.get()},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
@@ -148,8 +149,8 @@ server::impl::impl(config what, server_options given)
         threads.push_back(std::move(one));
     }
     mcp = std::make_unique<runner::mcp_tools>(
-        threads.front()->context.get_executor(), make_mcp_servers(settings.tools, log, heavy),
-        options.tools, log
+        threads.front()->context.get_executor(),
+        make_mcp_servers(settings.tools, users_of_tools, log, heavy), options.tools, log
     );
     warn_of_settings();
 }

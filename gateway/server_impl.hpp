@@ -115,6 +115,7 @@ struct server::impl {
     std::unique_ptr<kept_requests> asked; ///< Null without the console.
     std::unique_ptr<quotas> limits;       ///< Null without [[quotas]].
     provider_map providers;
+    const tool_credentials users_of_tools;
     input_parser parser;
     std::unique_ptr<peer_client> peers; ///< Null if no other process uses the store.
     part_links links;                   ///< Set once the server's own address is known.

@@ -8,6 +8,7 @@
 #include "gateway/replaceable_provider.hpp"
 #include "gateway/run/run_settings.hpp"
 #include "gateway/server.hpp"
+#include "gateway/tool_credentials.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 #include "runner/provider/call_observer.hpp"
@@ -57,13 +58,15 @@ make_store(const session_config& session, logger& log, memory_budget* memory = n
 secrets_of(const model_config& model, const tools_config& tools);
 /// Adds the webhooks to `registry`, which has the functions of the embedding program.
 const runner::tool_registry& add_webhooks(
-    runner::tool_registry& registry, const tools_config& tools, logger& log, heavy_work& heavy
+    runner::tool_registry& registry, const tools_config& tools, const tool_credentials& users,
+    logger& log, heavy_work& heavy
 );
 /// The headers of a run's request that webhooks and MCP servers may get, in lower case.
 [[nodiscard]] std::vector<std::string> passed_headers(const tools_config& tools);
 /// `log` must outlive them.
-[[nodiscard]] std::vector<runner::mcp_server_settings>
-make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy);
+[[nodiscard]] std::vector<runner::mcp_server_settings> make_mcp_servers(
+    const tools_config& tools, const tool_credentials& users, logger& log, heavy_work& heavy
+);
 /// The id of the agent that answers where a request names none: `default`, or the first one.
 [[nodiscard]] std::string default_agent(const config& all);
 /// `providers` must outlive the settings. Throws std::runtime_error for executors of an agent that

@@ -2,6 +2,7 @@
 
 #include "gateway/config/config_access.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,15 @@ bool has_same_keys(const auth_config& next, const std::optional<auth_config>& pr
            next.jwks_ca_file == present->jwks_ca_file;
 }
 
+// Of both readings, which have the same tools.
+bool has_same_tokens(const tools_config& next, const tools_config& present) {
+    const auto same = [](const auto& left, const auto& right) {
+        return left.callers.tokens == right.callers.tokens;
+    };
+    return std::ranges::equal(next.webhooks, present.webhooks, same) &&
+           std::ranges::equal(next.mcp_servers, present.mcp_servers, same);
+}
+
 } // namespace
 
 void server::impl::warn_of_settings() {
@@ -28,10 +38,13 @@ void server::impl::warn_of_settings() {
 
 server::impl::provider_list server::impl::providers_with_new_keys(const config& next) {
     provider_list made;
+    // Providers cut the tokens of tools out of error messages, too.
+    const bool has_new_tokens = !has_same_tokens(next.tools, settings.tools);
     // The new configuration has the same models.
     for (std::size_t i = 0; i < next.models.size(); ++i) {
         const model_config& model = next.models[i];
-        if (is_served(model.provider) && model.api_key.value != settings.models[i].api_key.value) {
+        const bool has_new_key = model.api_key.value != settings.models[i].api_key.value;
+        if (is_served(model.provider) && (has_new_key || has_new_tokens)) {
             made.emplace_back(
                 model.name,
                 make_provider(next, model, options, log, &heavy, asked.get(), limits.get())
@@ -78,6 +91,8 @@ config_result<void> server::impl::reload(const config& fresh) {
     for (std::size_t i = 0; i < settings.models.size(); ++i) {
         settings.models[i].api_key = std::move(next->models[i].api_key);
     }
+    users_of_tools.replace(next->tools);
+    settings.tools = std::move(next->tools);
     settings.session.store_password = std::move(next->session.store_password);
     settings.auth = std::move(next->auth);
     log.log(log_level::info, "reloaded [auth] and the secrets; other settings need a restart");

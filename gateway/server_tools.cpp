@@ -107,6 +107,51 @@ runner::mcp_stdio_settings make_process(const mcp_server_config& server) {
     return settings;
 }
 
+void add_tokens(std::vector<std::string>& to, const caller_credentials_config& callers) {
+    for (const user_token_config& each : callers.tokens) {
+        to.push_back(each.token.value);
+    }
+}
+
+/// The headers beside a caller's credentials: header_env holds the gateway's own, and so may a
+/// header of the same name.
+header_list headers_beside(const caller_credentials_config& callers, header_list headers) {
+    std::erase_if(headers, [&callers](const auto& each) {
+        return equal_ignoring_case(each.first, callers.as);
+    });
+    return headers;
+}
+
+/// The endpoint for sessions of callers.
+runner::mcp_http_endpoint make_own_endpoint(
+    const mcp_server_config& server, const runner::mcp_http_endpoint& common,
+    runner::mcp_http_settings settings
+) {
+    if (!server.callers.are_required()) {
+        return common;
+    }
+    settings.headers = headers_beside(server.callers, server.headers);
+    return runner::mcp_http_endpoint::make(std::move(settings)).value();
+}
+
+/// The names in pass_headers that no other header of such a session takes precedence over.
+std::vector<std::string> passed_headers_of(const mcp_server_config& server) {
+    header_list taken = all_headers(server.headers, server.secret_headers);
+    if (server.callers.are_required()) {
+        taken = server.headers;
+        taken.emplace_back(server.callers.as, "");
+    }
+    std::vector<std::string> names;
+    for (const std::string& name : server.pass_headers) {
+        if (std::ranges::none_of(taken, [&name](const auto& header) {
+                return equal_ignoring_case(header.first, name);
+            })) {
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
 } // namespace
 
 std::vector<std::string> secrets_of(const model_config& model, const tools_config& tools) {
@@ -120,23 +165,29 @@ std::vector<std::string> secrets_of(const model_config& model, const tools_confi
             secrets.push_back(value.value);
         }
         add_query_values(secrets, tool.url);
+        add_tokens(secrets, tool.callers);
     }
     for (const mcp_server_config& server : tools.mcp_servers) {
         add_values(secrets, all_headers(server.headers, server.secret_headers));
         add_query_values(secrets, server.url);
         add_values(secrets, server.environment);
+        add_tokens(secrets, server.callers);
     }
     return secrets;
 }
 
 const runner::tool_registry& add_webhooks(
-    runner::tool_registry& registry, const tools_config& tools, logger& log, heavy_work& heavy
+    runner::tool_registry& registry, const tools_config& tools, const tool_credentials& users,
+    logger& log, heavy_work& heavy
 ) {
     registry.log_to(log);
     for (const webhook_config& tool : tools.webhooks) {
         runner::webhook_settings settings;
         settings.url = tool.url;
-        settings.headers = all_headers(tool.headers, tool.secret_headers);
+        settings.callers = users.of(tool);
+        settings.headers = tool.callers.are_required()
+                               ? headers_beside(tool.callers, tool.headers)
+                               : all_headers(tool.headers, tool.secret_headers);
         settings.method = tool.get ? runner::http_method::get : runner::http_method::post;
         settings.idempotent = tool.idempotent;
         settings.pass_headers = tool.pass_headers;
@@ -157,8 +208,9 @@ const runner::tool_registry& add_webhooks(
     return registry;
 }
 
-std::vector<runner::mcp_server_settings>
-make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy) {
+std::vector<runner::mcp_server_settings> make_mcp_servers(
+    const tools_config& tools, const tool_credentials& users, logger& log, heavy_work& heavy
+) {
     std::vector<runner::mcp_server_settings> servers;
     for (const mcp_server_config& server : tools.mcp_servers) {
         runner::mcp_server_settings& made = servers.emplace_back();
@@ -182,25 +234,18 @@ make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy) {
         settings.headers = all_headers(server.headers, server.secret_headers);
         settings.ca_file = server.ca_file;
         settings.budget = heavy.budget();
-        auto endpoint = runner::mcp_http_endpoint::make(std::move(settings));
+        auto endpoint = runner::mcp_http_endpoint::make(settings);
         if (!endpoint) {
             throw std::runtime_error("mcp_servers " + server.name + ": " + endpoint.error().detail);
         }
         made.channel = [endpoint = *endpoint](boost::asio::any_io_executor executor) {
             return endpoint.channel(std::move(executor));
         };
-        // A configured header takes precedence over a request's.
-        const header_list configured = all_headers(server.headers, server.secret_headers);
-        for (const std::string& name : server.pass_headers) {
-            const bool taken = std::ranges::any_of(configured, [&](const auto& header) {
-                return equal_ignoring_case(header.first, name);
-            });
-            if (!taken) {
-                made.pass_headers.push_back(name);
-            }
-        }
-        made.own_channel = [endpoint =
-                                *endpoint](boost::asio::any_io_executor executor, header_list own) {
+        made.callers = users.of(server);
+        made.pass_headers = passed_headers_of(server);
+        made.own_channel = [endpoint = make_own_endpoint(server, *endpoint, std::move(settings))](
+                               boost::asio::any_io_executor executor, header_list own
+                           ) {
             return endpoint.channel(std::move(executor), std::move(own));
         };
     }
@@ -211,10 +256,13 @@ std::vector<std::string> passed_headers(const tools_config& tools) {
     std::set<std::string> names{std::string(runner::trace_header)};
     for (const webhook_config& tool : tools.webhooks) {
         names.insert(tool.pass_headers.begin(), tool.pass_headers.end());
+        names.insert(tool.callers.from);
     }
     for (const mcp_server_config& server : tools.mcp_servers) {
         names.insert(server.pass_headers.begin(), server.pass_headers.end());
+        names.insert(server.callers.from);
     }
+    names.erase("");
     return {names.begin(), names.end()};
 }
 

@@ -197,6 +197,24 @@ struct external_tool_config {
     bool always = true; ///< `when = "always"`. If false, the request must list the tool too.
 };
 
+/// One of `user_tokens`: the credentials of a user for one tool server.
+struct user_token_config {
+    std::string user;
+    std::string tenant; ///< May be empty.
+    secret token;
+
+    friend bool operator==(const user_token_config&, const user_token_config&) = default;
+};
+
+/// Where a tool server gets the credentials of the caller; see runner::caller_credentials.
+struct caller_credentials_config {
+    std::vector<user_token_config> tokens; ///< `user_tokens`
+    std::string from;                      ///< `user_token_from`, in lower case; may be empty.
+    std::string as = "Authorization";      ///< `user_token_as`
+
+    [[nodiscard]] bool are_required() const noexcept { return !from.empty() || !tokens.empty(); }
+};
+
 struct webhook_config {
     runner::tool_definition definition;
     std::string url;
@@ -205,6 +223,7 @@ struct webhook_config {
     bool get = false;                             ///< `method = "GET"`.
     bool idempotent = false;                      ///< A call may be sent again.
     std::vector<std::string> pass_headers; ///< Passed on from the run's request; in lower case.
+    caller_credentials_config callers;
     std::chrono::seconds timeout{30};
     runner::approval_rule approval = runner::approval_rule::never;
 };
@@ -217,6 +236,7 @@ struct mcp_server_config {
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
     std::string ca_file;                          ///< Certificates (PEM) for an https url.
     std::vector<std::string> pass_headers; ///< Passed on from the run's request; in lower case.
+    caller_credentials_config callers;
     std::string command;
     std::vector<std::string> args; ///< Treated as secrets.
     std::string cwd;               ///< If empty, this process's directory.
@@ -399,7 +419,8 @@ struct config_sources {
 /// paths are relative to the working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
-/// `running` with the secrets and the [auth] of `fresh`, a later reading of the same configuration.
+/// `running` with the secrets, the [auth] and the user_tokens of `fresh`, a later reading of the
+/// same configuration.
 /// Everything else in `fresh` is ignored, including models that `running` does not have. Fails if
 /// the result breaks a rule of load_config().
 [[nodiscard]] config_result<config> with_secrets_of(config running, const config& fresh);

@@ -31,6 +31,21 @@ void check_passed_headers(
     problems.push_back({table, std::move(text)});
 }
 
+void check_passed_token(
+    std::vector<access_problem>& problems, std::string_view table, std::string_view tool,
+    const caller_credentials_config& callers
+) {
+    if (callers.from != token_header) {
+        return;
+    }
+    std::string text = "user_token_from of \"";
+    text.append(tool).append(
+        "\" must not be Authorization, because with this auth.mode the header carries the "
+        "gateway's own token: use X-Upstream-Authorization"
+    );
+    problems.push_back({table, std::move(text)});
+}
+
 void check_file(std::vector<std::string>& found, const std::string& key, const secret& value) {
     if (value.file.empty()) {
         return;
@@ -133,13 +148,56 @@ std::vector<access_problem> access_problems(const config& all) {
     if (all.auth && (all.auth->kind == mode::bearer || all.auth->kind == mode::jwt)) {
         for (const webhook_config& tool : all.tools.webhooks) {
             check_passed_headers(problems, "tools", tool.definition.name, tool.pass_headers);
+            check_passed_token(problems, "tools", tool.definition.name, tool.callers);
         }
         for (const mcp_server_config& server : all.tools.mcp_servers) {
             check_passed_headers(problems, "mcp_servers", server.name, server.pass_headers);
+            check_passed_token(problems, "mcp_servers", server.name, server.callers);
         }
     }
     return problems;
 }
+
+namespace {
+
+using problem_lines = std::vector<std::string>;
+
+// Whether callers have credentials of their own is decided at the start.
+void take_tokens(
+    problem_lines& problems, const std::string& name, caller_credentials_config& running,
+    const caller_credentials_config& fresh
+) {
+    if (running.tokens.empty() && !fresh.tokens.empty()) {
+        problems.push_back(name + ".user_tokens: needs a restart, because there were none");
+    }
+    if (running.are_required()) {
+        running.tokens = fresh.tokens;
+    }
+}
+
+// Tokens belong to the server for which they were made.
+void take_tools(problem_lines& problems, tools_config& running, const tools_config& fresh) {
+    for (mcp_server_config& server : running.mcp_servers) {
+        const auto same =
+            std::ranges::find(fresh.mcp_servers, server.name, &mcp_server_config::name);
+        if (same != fresh.mcp_servers.end() && same->url == server.url &&
+            same->command == server.command && same->args == server.args) {
+            take_tokens(problems, "mcp_servers." + server.name, server.callers, same->callers);
+        }
+    }
+    for (webhook_config& tool : running.webhooks) {
+        const auto same = std::ranges::find_if(fresh.webhooks, [&tool](const auto& each) {
+            return each.definition.name == tool.definition.name;
+        });
+        if (same != fresh.webhooks.end() && same->url == tool.url) {
+            take_tokens(
+                problems, "tools.webhook." + tool.definition.name, tool.callers, same->callers
+            );
+        }
+    }
+}
+
+} // namespace
 
 config_result<config> with_secrets_of(config running, const config& fresh) {
     if (running.auth && !fresh.auth) { // The file may be just being written.
@@ -156,6 +214,7 @@ config_result<config> with_secrets_of(config running, const config& fresh) {
         }
     }
     config_problems problems;
+    take_tools(problems.lines, running.tools, fresh.tools);
     for (const access_problem& each : access_problems(running)) {
         problems.lines.push_back(std::string(each.table) + ": " + each.text);
     }
@@ -176,6 +235,17 @@ std::vector<std::string> weak_secrets(const config& what) {
     check_file(found, "session.store_password", what.session.store_password);
     for (const model_config& model : what.models) {
         check_file(found, "models." + model.name + ".api_key", model.api_key);
+    }
+    const auto check_tokens_of = [&found](const std::string& name, const auto& callers) {
+        for (const user_token_config& each : callers.tokens) {
+            check_file(found, name + ".user_tokens[" + each.user + "].token", each.token);
+        }
+    };
+    for (const webhook_config& tool : what.tools.webhooks) {
+        check_tokens_of("tools.webhook." + tool.definition.name, tool.callers);
+    }
+    for (const mcp_server_config& server : what.tools.mcp_servers) {
+        check_tokens_of("mcp_servers." + server.name, server.callers);
     }
     return found;
 }
@@ -200,6 +270,14 @@ std::vector<std::string> warnings_of(const config& what) {
     }
     if (what.auth) {
         check_auth(lines, what);
+    }
+    const auto names_users = [](const auto& one) {
+        return !one.callers.tokens.empty();
+    };
+    if (accepts_everybody(what) && (std::ranges::any_of(what.tools.webhooks, names_users) ||
+                                    std::ranges::any_of(what.tools.mcp_servers, names_users))) {
+        lines.emplace_back("user_tokens: without authentication no caller is a user, so no call "
+                           "has any of these tokens");
     }
     const bool is_reachable = !listens_on_loopback(what.server) || !what.server.public_url.empty();
     if (what.server.console && accepts_everybody(what) && is_reachable) {

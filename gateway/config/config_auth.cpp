@@ -77,19 +77,13 @@ void read_scope_list(config_table& table, std::vector<std::string>& scopes) {
     }
 }
 
-void read_caller_name(config_table& table, std::string_view key, std::string& name) {
-    if (table.value(key, name) && !name.empty() && !is_caller_name(name)) {
-        table.problem(key, "must be one line of at most 255 bytes");
-    }
-}
-
 void describe_token(config_table& table, token_config& token) {
-    read_caller_name(table, "name", token.name);
+    caller_name_value(table, "name", token.name);
     if (!table.is_printed() && token.name.empty()) {
         table.problem("name", "is missing: it is the user whose token this is");
     }
     if (table.uses(!token.tenant.empty())) {
-        read_caller_name(table, "tenant", token.tenant);
+        caller_name_value(table, "tenant", token.tenant);
     }
     secret_value(table, "token", token.token);
     if (!table.is_printed() && !table.has("token_env") && !table.has("token_file")) {

@@ -2,6 +2,7 @@
 #include "gateway/config/config_values.hpp"
 #include "runner/mcp/mcp_tool_list.hpp"
 
+#include <cstddef>
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
@@ -70,6 +71,7 @@ void describe_remote(config_table& table, mcp_server_config& server) {
             table.problem("pass_headers", "holds the name of a header that cannot be passed on");
         }
     }
+    caller_credentials_value(table, server.callers);
 }
 
 } // namespace
@@ -88,7 +90,8 @@ void describe_mcp_server(config_table& table, mcp_server_config& server) {
     if (!table.is_printed() && table.has("url") == table.has("command")) {
         table.problem("url", "either url or command is required, not both");
         for (const std::string_view key :
-             {"headers", "header_env", "ca_file", "pass_headers", "args", "cwd", "env_allow"}) {
+             {"headers", "header_env", "ca_file", "pass_headers", "user_tokens", "user_token_from",
+              "user_token_as", "args", "cwd", "env_allow"}) {
             (void)table.has(key); // Marks the key as known.
         }
         return;
@@ -98,7 +101,12 @@ void describe_mcp_server(config_table& table, mcp_server_config& server) {
         refuse(table, {"args", "cwd", "env_allow"}, "needs a command");
     } else {
         describe_process(table, server);
-        refuse(table, {"headers", "header_env", "ca_file", "pass_headers"}, "needs a url");
+        refuse(
+            table,
+            {"headers", "header_env", "ca_file", "pass_headers", "user_tokens", "user_token_from",
+             "user_token_as"},
+            "needs a url"
+        );
     }
 }
 

@@ -52,6 +52,13 @@ void describe_webhook(config_table& table, webhook_config& tool) {
     table.choice("method", tool.get, {{"POST", false}, {"GET", true}});
     table.value("idempotent", tool.idempotent);
     passed_headers_value(table, tool.pass_headers);
+    caller_credentials_value(table, tool.callers);
+    if (tool.callers.are_required() && table.has("header_env")) {
+        table.problem(
+            "header_env", "is the gateway's own, so it is not sent where callers have credentials "
+                          "of their own (user_tokens, user_token_from): use headers"
+        );
+    }
     approval_value(table, tool.approval);
 }
 

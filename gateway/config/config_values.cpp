@@ -1,5 +1,6 @@
 #include "gateway/config/config_values.hpp"
 
+#include "gateway/auth/caller.hpp"
 #include "session/base/ascii.hpp"
 
 #include <algorithm>
@@ -15,25 +16,6 @@ namespace {
 bool has_spaces_around(std::string_view text) {
     return text.starts_with(' ') || text.ends_with(' ') || text.starts_with('\t') ||
            text.ends_with('\t');
-}
-
-// Headers of one connection or one body must not be passed on with another.
-bool may_be_passed(std::string_view name) {
-    static constexpr std::array<std::string_view, 12> own = {
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-        "host",
-        "idempotency-key",
-        "keep-alive",
-        "te",
-        "transfer-encoding",
-        "upgrade"
-    };
-    return is_word(name, "-_") && std::ranges::find(own, name) == own.end();
 }
 
 // The value of the environment variable `name`; problems are recorded for `key`.
@@ -66,6 +48,25 @@ void read_file(config_table& table, const std::string& key, const std::string& p
 }
 
 } // namespace
+
+// Headers of one connection or one body must not be passed on with another.
+bool may_be_passed(std::string_view name) {
+    static constexpr std::array<std::string_view, 12> own = {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "idempotency-key",
+        "keep-alive",
+        "te",
+        "transfer-encoding",
+        "upgrade"
+    };
+    return is_word(name, "-_") && std::ranges::find(own, name) == own.end();
+}
 
 bool is_word(std::string_view text, std::string_view besides) {
     return !text.empty() && std::ranges::all_of(text, [besides](char c) {
@@ -182,6 +183,12 @@ void passed_headers_value(config_table& table, std::vector<std::string>& names) 
         if (!may_be_passed(name)) {
             table.problem("pass_headers", "holds the name of a header that cannot be passed on");
         }
+    }
+}
+
+void caller_name_value(config_table& table, std::string_view key, std::string& name) {
+    if (table.value(key, name) && !name.empty() && !is_caller_name(name)) {
+        table.problem(key, "must be one line of at most 255 bytes");
     }
 }
 

@@ -41,6 +41,17 @@ void secret_value(config_table& table, const std::string& prefix, secret& value)
 /// `pass_headers`: names of headers of a run's request that a tool's server gets; in lower case.
 void passed_headers_value(config_table& table, std::vector<std::string>& names);
 
+/// True if requests to a tool server may have a header of that name, in lower case, that is not the
+/// server's or the connection's own.
+[[nodiscard]] bool may_be_passed(std::string_view name);
+
+/// A tenant or a user.
+void caller_name_value(config_table& table, std::string_view key, std::string& name);
+
+/// `user_tokens`, `user_token_from` and `user_token_as`: the callers' credentials for a tool
+/// server.
+void caller_credentials_value(config_table& table, caller_credentials_config& callers);
+
 /// Patterns for the names of the tools that clients may offer; nullopt if the key is absent.
 void client_tools_value(
     config_table& table, std::string_view key, std::optional<std::vector<std::string>>& names

@@ -229,6 +229,7 @@ struct run_request {
     /// last in the user turn.
     std::vector<model_choice> fallbacks = {};
     std::vector<tool_definition> external_tools; ///< Offered in addition to the server's.
+    std::string sender = {};                     ///< tool_invocation::sender
     /// Passed on as tool_invocation::headers.
     std::vector<std::pair<std::string, std::string>> headers = {};
     /// For the run of a subagent, which the loop itself begins: its id, and what it shares with the

@@ -246,6 +246,7 @@ subagent_runs::request_for(const called_agent& agent, session::thread_record thr
             request.external_tools.push_back(tool);
         }
     }
+    request.sender = run_.request.sender;
     request.headers = run_.request.headers;
     request.within = run_.within;
     request.thread = std::make_shared<const session::thread_record>(std::move(thread));

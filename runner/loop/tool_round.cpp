@@ -358,6 +358,7 @@ tool_invocation tool_round::invocation(const session::tool_call& call) const {
     made.run_id = session::client_run_id(run_.request.run_id);
     made.agent_id = run_.request.agent.id;
     made.principal = run_.request.key.principal;
+    made.sender = run_.request.sender;
     made.headers = run_.request.headers;
     made.run = run_.context;
     if (approval != nullptr) {

@@ -114,6 +114,22 @@ asio::awaitable<tool_outcome> cross(
     co_return cancelled_call();
 }
 
+asio::awaitable<tool_outcome> refused_call() { co_return missing_credentials(); }
+
+/// Equal only for calls of one caller that send the same headers.
+std::string session_key_of(const tool_invocation& call) {
+    std::string key;
+    const auto add = [&key](std::string_view text) {
+        key.append(std::to_string(text.size())).append(":").append(text);
+    };
+    add(call.sender);
+    for (const auto& [name, value] : call.headers) {
+        add(name);
+        add(value);
+    }
+    return key;
+}
+
 } // namespace
 
 mcp_link::mcp_link(
@@ -124,6 +140,7 @@ mcp_link::mcp_link(
       tools_(tools),
       log_(log),
       news_(executor_, never),
+      idle_end_(executor_, never),
       pause_(settings_.reconnect_min) {}
 
 void mcp_link::tell() { news_.cancel(); }
@@ -274,11 +291,23 @@ void mcp_link::report(const mcp_tool_digests::changes& found) {
 tool_function mcp_link::function_of(std::string tool, std::string resource_uri) {
     // Not a coroutine itself, so its captures need not outlive the call that it starts.
     return [home = executor_, link = weak_from_this(), tool = std::move(tool),
-            resource_uri = std::move(resource_uri),
-            names = settings_.pass_headers](tool_invocation invocation) {
+            resource_uri = std::move(resource_uri), names = settings_.pass_headers,
+            callers = settings_.callers](tool_invocation invocation) {
+        std::string session_key;
+        std::optional<std::pair<std::string, std::string>> credentials;
+        if (callers.are_required()) {
+            credentials = callers.of(invocation);
+            if (!credentials) {
+                return refused_call();
+            }
+        }
         std::erase_if(invocation.headers, [&names](const auto& header) {
             return !contains(names, header.first);
         });
+        if (credentials) {
+            invocation.headers.push_back(*std::move(credentials));
+            session_key = session_key_of(invocation);
+        }
         const auto progress = invocation.run == nullptr
                                   ? nullptr
                                   : std::make_shared<mcp_progress>(
@@ -291,6 +320,7 @@ tool_function mcp_link::function_of(std::string tool, std::string resource_uri) 
              .arguments = std::move(invocation.arguments),
              .inputs = std::move(invocation.inputs),
              .headers = std::move(invocation.headers),
+             .session_key = std::move(session_key),
              .on_progress = {}},
             progress
         );
@@ -340,6 +370,8 @@ asio::awaitable<void> mcp_link::stop() {
     if (const std::shared_ptr<mcp_client> latest = latest_) {
         co_await latest->close();
     }
+    idle_.clear();
+    idle_end_.cancel();
     const auto left = own_; // A copy, because each one removes itself.
     for (const std::shared_ptr<mcp_client>& client : left) {
         begin_leaving(client, false);
@@ -410,36 +442,101 @@ mcp_app_call mcp_link::app_of(tool_call what) const {
     return {settings_.client.server, std::move(what.resource_uri), std::move(what.arguments)};
 }
 
-/// Makes a call in a session of its own.
-asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
+std::shared_ptr<mcp_client> mcp_link::begin_own(mcp_server_settings::headers headers) {
     mcp_client_settings settings = settings_.client;
     settings.listens = false;
-    const auto client = std::make_shared<mcp_client>(
-        executor_, settings_.own_channel(executor_, std::move(what.headers)), std::move(settings),
-        log_, [] {}
+    auto client = std::make_shared<mcp_client>(
+        executor_, settings_.own_channel(executor_, std::move(headers)), std::move(settings), log_,
+        [] {}
     );
     own_.insert(client);
-    tool_outcome outcome;
-    try {
-        const std::optional<mcp_failure> failed = co_await client->connect();
+    return client;
+}
+
+/// Null if no session waits for calls with this key.
+std::shared_ptr<mcp_client> mcp_link::take_idle(std::string_view key) {
+    const auto found = std::ranges::find(idle_, key, &idle_session::key);
+    if (key.empty() || found == idle_.end()) {
+        return nullptr;
+    }
+    std::shared_ptr<mcp_client> client = std::move(found->client);
+    idle_.erase(found);
+    return client;
+}
+
+void mcp_link::keep_idle(std::shared_ptr<mcp_client> client, std::string key) {
+    const clock_point now = std::chrono::steady_clock::now();
+    idle_.push_back({std::move(client), std::move(key), now});
+    end_idle();
+}
+
+/// Ends the sessions that nothing has used for too long, and those above the limit.
+void mcp_link::end_idle() {
+    const clock_point now = std::chrono::steady_clock::now();
+    while (!idle_.empty() && (idle_.size() > settings_.idle_sessions_max ||
+                              idle_.front().since + settings_.session_idle <= now)) {
+        begin_leaving(std::move(idle_.front().client), false);
+        idle_.pop_front();
+    }
+    if (idle_.empty()) {
+        idle_end_.cancel();
+        return;
+    }
+    idle_end_.expires_at(idle_.front().since + settings_.session_idle);
+    idle_end_.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
+        if (const auto self = weak.lock(); self && !ec && !self->stopping_) {
+            self->end_idle();
+        }
+    });
+}
+
+/// Makes a call in that session, which begins first if it is new.
+asio::awaitable<mcp_result<boost::json::object>>
+mcp_link::call_in(mcp_client& client, bool is_new, const tool_call& what) {
+    if (is_new) {
+        const std::optional<mcp_failure> failed = co_await client.connect();
         if (failed) {
-            outcome = mcp_call_failure(*failed);
+            co_return *failed;
+        }
+    }
+    co_return co_await client.call_tool(what.tool, what.arguments, what.on_progress, what.inputs);
+}
+
+/// Makes a call in a session of its own, or in one that waits for calls of this caller.
+asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
+    std::string key = std::move(what.session_key);
+    std::shared_ptr<mcp_client> client = take_idle(key);
+    const bool is_new = client == nullptr;
+    if (is_new) {
+        client = begin_own(what.headers);
+    }
+    tool_outcome outcome;
+    bool is_usable = false; // The session may serve another call.
+    try {
+        mcp_result<boost::json::object> answer = co_await call_in(*client, is_new, what);
+        if (!answer && !is_new && answer.error().not_taken && !stopping_) {
+            // The server has ended the session while it was idle.
+            begin_leaving(std::exchange(client, begin_own(what.headers)), false);
+            answer = co_await call_in(*client, true, what);
+        }
+        const bool is_answered = answer || answer.error().what == mcp_failure::kind::error;
+        is_usable = is_answered && client->closed() == nullptr;
+        if (answer) {
+            outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
         } else {
-            mcp_result<boost::json::object> answer = co_await client->call_tool(
-                what.tool, what.arguments, std::move(what.on_progress), what.inputs
-            );
-            if (answer) {
-                outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
-            } else {
-                outcome = mcp_call_failure(answer.error());
-            }
+            outcome = mcp_call_failure(answer.error());
         }
     } catch (const std::exception&) { // The session must be ended in any case.
         outcome = mcp_call_failure({.detail = "an exception was thrown"});
+        is_usable = false;
     }
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     const bool cancelled = state.cancelled() != asio::cancellation_type::none;
-    begin_leaving(client, cancelled);
+    if (is_usable && !cancelled && !key.empty() && !stopping_) {
+        keep_idle(std::move(client), std::move(key));
+    } else {
+        begin_leaving(std::move(client), cancelled);
+    }
     co_return cancelled ? cancelled_call() : std::move(outcome);
 }
 

@@ -10,9 +10,11 @@
 #include <boost/json/value.hpp>
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::runner {
@@ -28,6 +30,9 @@ public:
         logger& log
     );
 
+    /// Its configured name. May be called on any thread.
+    [[nodiscard]] const std::string& server() const noexcept { return settings_.client.server; }
+
     /// Keeps a session open until stop(). Call it once.
     [[nodiscard]] boost::asio::awaitable<void> run();
     /// Returns once the first attempt to begin a session has succeeded or failed, or at `deadline`.
@@ -42,6 +47,8 @@ public:
         boost::json::object arguments;
         std::vector<boost::json::value> inputs; ///< tool_invocation::inputs
         mcp_server_settings::headers headers;
+        /// Names the caller and the headers if the session may serve later calls; else empty.
+        std::string session_key = {};
         mcp_client::progress_handler on_progress; ///< Called on the link's executor.
     };
     /// If there are headers, the call uses a session of its own.
@@ -57,6 +64,12 @@ private:
     [[nodiscard]] boost::asio::awaitable<tool_outcome>
     read_result(boost::json::object answer, mcp_app_call app);
     [[nodiscard]] mcp_app_call app_of(tool_call what) const;
+    [[nodiscard]] std::shared_ptr<mcp_client> begin_own(mcp_server_settings::headers headers);
+    [[nodiscard]] std::shared_ptr<mcp_client> take_idle(std::string_view key);
+    [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
+    call_in(mcp_client& client, bool is_new, const tool_call& what);
+    void keep_idle(std::shared_ptr<mcp_client> client, std::string key);
+    void end_idle();
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
     [[nodiscard]] tool_function function_of(std::string tool, std::string resource_uri);
     void register_tools(mcp_client::tool_list list);
@@ -72,7 +85,15 @@ private:
     boost::asio::steady_timer news_;     ///< Cancelled when a member below changes.
     std::shared_ptr<mcp_client> client_; ///< Client of the session that is ready; may be null.
     std::shared_ptr<mcp_client> latest_; ///< Like client_, but set during the handshake, too.
+    /// A session that waits for the next call of its caller.
+    struct idle_session {
+        std::shared_ptr<mcp_client> client;
+        std::string key; ///< tool_call::session_key
+        clock_point since;
+    };
     std::set<std::shared_ptr<mcp_client>> own_; ///< Clients of calls with sessions of their own.
+    std::deque<idle_session> idle_;             ///< Also in own_; the longest idle one is first.
+    boost::asio::steady_timer idle_end_;        ///< For the first of them.
     std::chrono::milliseconds pause_;           ///< Pause before the next session.
     std::string reported_;                      ///< The last warning; it is not repeated.
     mcp_tool_digests digests_;                  ///< Digests of the last list.

@@ -2,6 +2,7 @@
 
 #include "runner/mcp/mcp_channel.hpp"
 #include "runner/mcp/mcp_client.hpp"
+#include "runner/tools/caller_credentials.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/log.hpp"
 
@@ -9,9 +10,11 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,9 +35,15 @@ struct mcp_server_settings {
     /// credentials never serve another call. The list of tools, and calls without such headers, use
     /// the server's common session.
     std::vector<std::string> pass_headers = {};
-    /// Makes the channel of such a session. Required with pass_headers.
+    /// Makes the channel of such a session. Required with pass_headers and with callers.
     std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor, headers)> own_channel =
         {};
+    /// With these, each call is made in a session with its caller's credentials, made by
+    /// own_channel. Such a session serves later calls of the same caller with the same headers,
+    /// one at a time, until nothing has used it for session_idle.
+    caller_credentials callers = {};
+    std::chrono::milliseconds session_idle{300'000};
+    std::size_t idle_sessions_max = 64; ///< Above it, the one that is idle for longest is ended.
     /// Pause between two attempts to begin a session. It doubles up to reconnect_max.
     std::chrono::milliseconds reconnect_min{1'000};
     std::chrono::milliseconds reconnect_max{60'000};
@@ -73,7 +82,7 @@ public:
 
 private:
     boost::asio::any_io_executor executor_;
-    std::vector<std::shared_ptr<mcp_link>> links_;
+    std::vector<std::shared_ptr<mcp_link>> links_; ///< Fixed; each link is used on the executor.
 };
 
 } // namespace agui::runner

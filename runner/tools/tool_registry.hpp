@@ -36,7 +36,11 @@ struct tool_invocation {
     std::string thread_id;
     std::string run_id;
     std::string agent_id;
-    std::string principal = {}; ///< Empty if the server knows only one.
+    std::string principal = {}; ///< The thread's owner; empty if the server knows only one.
+    /// The principal whose request began the run, to whom the thread may just be opened. Empty if
+    /// the server knows only one, or if it is unknown, as with a message that another process has
+    /// left in the queue.
+    std::string sender = {};
     /// Headers of the request that began the run, if they may be passed on; names in lower case.
     std::vector<std::pair<std::string, std::string>> headers = {};
     /// The run's state and events. Null only if the caller is not a run.

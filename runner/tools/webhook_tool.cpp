@@ -187,7 +187,8 @@ bool may_repeat(const webhook_settings& settings) noexcept {
     return settings.idempotent || settings.method == http_method::get;
 }
 
-transport_request write_request(const webhook& hook, tool_invocation call) {
+// Moves the arguments out.
+transport_request write_request(const webhook& hook, tool_invocation& call) {
     const webhook_settings& settings = hook.settings;
     transport_request request;
     request.method = settings.method;
@@ -223,7 +224,9 @@ transport_request write_request(const webhook& hook, tool_invocation call) {
     }
     for (const auto& [name, value] : call.headers) {
         const bool wanted = name == trace_header || contains(settings.pass_headers, name);
-        if (wanted && !is_in(name, settings.headers)) {
+        const bool is_of_caller =
+            settings.callers.are_required() && equal_ignoring_case(name, settings.callers.header);
+        if (wanted && !is_of_caller && !is_in(name, settings.headers)) {
             request.headers.emplace_back(name, value);
         }
     }
@@ -262,8 +265,7 @@ asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& 
 }
 
 asio::awaitable<tool_outcome>
-attempts(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
-    const transport_request request = write_request(*hook, std::move(invocation));
+attempts(std::shared_ptr<const webhook> hook, transport_request request) {
     bool begun = false;
     for (int number = 1;; ++number) {
         attempt made = co_await exchange(*hook, request);
@@ -284,9 +286,17 @@ attempts(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
 
 asio::awaitable<tool_outcome>
 call(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
+    transport_request request = write_request(*hook, invocation);
+    if (hook->settings.callers.are_required()) {
+        auto credentials = hook->settings.callers.of(invocation);
+        if (!credentials) {
+            co_return missing_credentials();
+        }
+        request.headers.push_back(*std::move(credentials));
+    }
     const auto deadline = std::chrono::steady_clock::now() + hook->settings.timeout;
     std::optional<tool_outcome> outcome =
-        co_await with_deadline(attempts(hook, std::move(invocation)), deadline);
+        co_await with_deadline(attempts(hook, std::move(request)), deadline);
     co_return outcome ? *std::move(outcome)
                       : webhook_error(std::string(describe(transport_failure::kind::timeout)));
 }
@@ -297,6 +307,11 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     const result<http_url> url = parse_http_url(settings.url);
     if (!url) {
         return url.error();
+    }
+    if (settings.callers.are_required()) {
+        std::erase_if(settings.headers, [&settings](const auto& each) {
+            return equal_ignoring_case(each.first, settings.callers.header);
+        });
     }
     http_endpoint endpoint;
     endpoint.base_url = (url->tls ? "https://" : "http://") + url->authority;

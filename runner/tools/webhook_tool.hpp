@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runner/http/http_transport.hpp"
+#include "runner/tools/caller_credentials.hpp"
 #include "runner/tools/tool_registry.hpp"
 
 #include <chrono>
@@ -19,7 +20,9 @@ inline constexpr std::string_view trace_header = "traceparent";
 struct webhook_settings {
     std::string url;
     http_method method = http_method::post; ///< For get, the arguments become the query.
+    /// Sent with each call. With `callers`, one with the name of callers.header is left out.
     std::vector<std::pair<std::string, std::string>> headers;
+    caller_credentials callers = {};
     /// Headers of the run's request to be sent along with trace_header, by name in lower case.
     /// Names that are in `headers` are skipped.
     std::vector<std::string> pass_headers;

@@ -121,6 +121,81 @@ pass_headers = ["Authorization"]
     }
 }
 
+TEST_F(ConfigSecret, ReadsTheCredentialsOfCallersAndNeverPrintsThem) {
+    const std::string file = write("token", "sk-canary-file\n");
+    const config all = load(std::string(minimal) + R"(
+[[tools.webhook]]
+name = "hook"
+url = "https://h/"
+user_token_from = "X-Upstream-Authorization"
+user_token_as = "X-Token"
+[[mcp_servers]]
+name = "files"
+url = "https://h/mcp"
+[[mcp_servers.user_tokens]]
+user = "ada"
+token_env = "AGUI_TEST_KEY"
+[[mcp_servers.user_tokens]]
+user = "ada"
+tenant = "acme"
+token_file = ")" + file + "\"\n")
+                           .value();
+
+    const caller_credentials_config& hook = all.tools.webhooks.at(0).callers;
+    EXPECT_EQ(hook.from, "x-upstream-authorization");
+    EXPECT_EQ(hook.as, "X-Token");
+    EXPECT_TRUE(hook.are_required());
+    const caller_credentials_config& files = all.tools.mcp_servers.at(0).callers;
+    ASSERT_EQ(files.tokens.size(), 2U);
+    EXPECT_EQ(files.as, "Authorization");
+    EXPECT_EQ(files.tokens[0].token.value, "sk-canary");
+    EXPECT_EQ(files.tokens[1].tenant, "acme");
+    EXPECT_EQ(files.tokens[1].token.value, "sk-canary-file");
+    const std::string printed = print_config(all);
+    EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("user_token_from = 'x-upstream-authorization'"), std::string::npos);
+    EXPECT_FALSE(load(minimal).value().tools.mcp_servers.size());
+}
+
+TEST_F(ConfigSecret, RefusesCredentialsOfCallersThatWouldNotBeTheirs) {
+    const std::string hook =
+        std::string(minimal) + "[[tools.webhook]]\nname = \"hook\"\nurl = \"https://h/\"\n";
+    const std::string mcp =
+        std::string(minimal) + "[[mcp_servers]]\nname = \"s\"\nurl = \"https://h/\"\n";
+    const std::string ada = "{ user = \"ada\", token_env = \"AGUI_TEST_KEY\" }";
+    for (const std::string& tool : {hook, mcp}) {
+        EXPECT_TRUE(load(tool + "user_tokens = [" + ada + "]\n"));
+        for (const std::string wrong :
+             {"user_tokens = []", "user_tokens = [{ user = \"ada\" }]",
+              "user_tokens = [{ token_env = \"AGUI_TEST_KEY\" }]",
+              "user_tokens = [{ user = \"ada\", token_env = \"AGUI_TEST_ABSENT\" }]",
+              "user_tokens = [{ user = \"ada\", token_env = \"AGUI_TEST_KEY\", token = \"sk\" }]",
+              "user_token_from = \"Cookie\"", "user_token_from = \"Mcp-Session-Id\"",
+              "user_token_from = \"Host\"", "user_token_as = \"X-Token\"",
+              "user_token_from = \"X-A\"\nuser_token_as = \"Content-Length\""}) {
+            EXPECT_NE(problem_of(tool + wrong + "\n"), "") << wrong;
+        }
+        const std::string twice = "user_tokens = [" + ada + ", " + ada + "]\n";
+        EXPECT_NE(problem_of(tool + twice).find("names the user \"ada\" twice"), std::string::npos);
+        const std::string own = tool + "user_token_from = \"Authorization\"\n";
+        EXPECT_TRUE(load(own)) << "without [auth] the header is the caller's own";
+        const std::string problem =
+            problem_of(own, {"auth.mode=bearer", "auth.token_env=AGUI_TEST_KEY"});
+        EXPECT_NE(problem.find("must not be Authorization"), std::string::npos) << problem;
+    }
+    const std::string with_own =
+        "header_env = { X-Key = \"AGUI_TEST_KEY\" }\nuser_tokens = [" + ada + "]\n";
+    EXPECT_NE(problem_of(hook + with_own).find("header_env"), std::string::npos);
+    EXPECT_TRUE(load(mcp + with_own)) << "it is for the list of tools";
+    EXPECT_NE(
+        problem_of(
+            std::string(minimal) +
+            "[[mcp_servers]]\nname = \"s\"\ncommand = \"c\"\nuser_tokens = [" + ada + "]\n"
+        ),
+        ""
+    );
+}
+
 TEST_F(ConfigSecret, NeverPrintsTheQueryOfAWebhook) {
     const config all = load(std::string(minimal) + R"(
 [[tools.webhook]]

@@ -595,5 +595,178 @@ TEST_F(McpPassedHeaders, AServerThatStopsEndsTheCallsSessions) {
     EXPECT_EQ(server.closed, 2);
 }
 
+class McpCallers : public McpTools {
+protected:
+    using headers = mcp_server_settings::headers;
+
+    McpCallers() {
+        pinned = settings_for("s", server);
+        pinned.callers.stored = stored;
+        pinned.pass_headers = {"x-tenant"};
+        pinned.own_channel = [this](asio::any_io_executor on, headers own) {
+            owners.push_back(std::move(own));
+            return server.open(std::move(on));
+        };
+        server.answer = [this](channel& over, const json::object& message) {
+            if (message.contains("id")) {
+                calls.push_back(over.number);
+                over.result(message, text_result("hi"));
+            }
+        };
+    }
+
+    tool_invocation invocation_of(std::string_view sender, headers given = {}) const {
+        tool_invocation made = invocation();
+        made.sender = sender;
+        made.headers = std::move(given);
+        return made;
+    }
+    std::string call_as(std::string_view sender, headers given = {}) {
+        const auto tools = registry.snapshot();
+        return say(run((*tools->find("mcp__s__echo"))(invocation_of(sender, std::move(given)))));
+    }
+
+    std::shared_ptr<stored_credentials> stored = std::make_shared<stored_credentials>(
+        stored_credentials::by_principal{{"ada", "hers"}, {"bob", "his"}, {"eve", "hers"}}
+    );
+    mcp_server_settings pinned;
+    std::vector<headers> owners; ///< The headers that each session of callers sends.
+    std::vector<int> calls;      ///< The number of the channel of each call.
+};
+
+TEST_F(McpCallers, ASessionServesTheCallsOfOneCaller) {
+    start({pinned});
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(call_as("bob"), "result: hi");
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(call_as("eve"), "result: hi") << "another user with the same token";
+    EXPECT_EQ(call_as("bob"), "result: hi");
+    EXPECT_EQ(call_as("ada", {{"x-tenant", "t"}}), "result: hi") << "it sends another header";
+
+    const std::vector<headers> expected{
+        {{"Authorization", "Bearer hers"}},
+        {{"Authorization", "Bearer his"}},
+        {{"Authorization", "Bearer hers"}},
+        {{"x-tenant", "t"}, {"Authorization", "Bearer hers"}},
+    };
+    EXPECT_EQ(owners, expected);
+    EXPECT_EQ(calls, (std::vector<int>{1, 2, 1, 3, 2, 4}));
+    EXPECT_EQ(server.listening, 1) << "only the common session";
+}
+
+TEST_F(McpCallers, WithoutCredentialsTheCommonSessionIsNotUsed) {
+    start({pinned});
+    for (const std::string_view other : {"carol", "", "Ada"}) {
+        EXPECT_EQ(
+            call_as(other), "error: The tool was not called: it needs credentials of the user, and "
+                            "there are none with this request."
+        );
+    }
+    stored->replace({{"bob", "his"}});
+    EXPECT_TRUE(call_as("ada").starts_with("error: "));
+    EXPECT_TRUE(owners.empty());
+    EXPECT_TRUE(calls.empty());
+}
+
+TEST_F(McpCallers, AHeaderOfTheRequestPrecedesTheStoredToken) {
+    pinned.callers.passed_in = "x-upstream-authorization";
+    start({pinned});
+    EXPECT_EQ(call_as("carol", {{"x-upstream-authorization", "Basic abc"}}), "result: hi");
+    EXPECT_EQ(call_as("ada", {{"x-upstream-authorization", "fresh"}}), "result: hi");
+    EXPECT_EQ(call_as("ada"), "result: hi");
+
+    const std::vector<headers> expected{
+        {{"Authorization", "Basic abc"}},
+        {{"Authorization", "Bearer fresh"}},
+        {{"Authorization", "Bearer hers"}},
+    };
+    EXPECT_EQ(owners, expected);
+}
+
+TEST_F(McpCallers, TwoCallsAtOnceHaveTwoSessions) {
+    start({pinned});
+    std::vector<std::pair<std::shared_ptr<channel>, json::object>> waiting;
+    server.answer = [&](channel& over, const json::object& message) {
+        if (message.contains("id")) {
+            waiting.emplace_back(over.shared_from_this(), message);
+        }
+    };
+    const auto tools = registry.snapshot();
+    std::vector<std::string> outcomes;
+    for (const std::string_view who : {"ada", "bob", "ada"}) {
+        asio::co_spawn(
+            context(), (*tools->find("mcp__s__echo"))(invocation_of(who)),
+            [&](const std::exception_ptr&, const tool_outcome& got) {
+                outcomes.push_back(say(got));
+            }
+        );
+    }
+    until([&] { return waiting.size() == 3; });
+    EXPECT_EQ(owners.size(), 3U);
+    for (const auto& [over, message] : waiting) {
+        over->result(message, text_result("number " + std::to_string(over->number)));
+    }
+    until([&] { return outcomes.size() == 3; });
+    EXPECT_EQ(owners.size(), 3U);
+}
+
+TEST_F(McpCallers, SessionsThatNothingUsesEnd) {
+    pinned.idle_sessions_max = 2;
+    start({pinned});
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(call_as("bob"), "result: hi");
+    EXPECT_EQ(call_as("eve"), "result: hi");
+    until([this] { return server.closed == 1; }); // The one that has been idle for longest.
+    EXPECT_EQ(call_as("bob"), "result: hi");
+    EXPECT_EQ(owners.size(), 3U);
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(owners.size(), 4U);
+    run(tools().stop());
+    EXPECT_EQ(server.closed, 5) << "the others with the common one";
+}
+
+TEST_F(McpCallers, SessionsEndSomeTimeAfterTheirLastCall) {
+    pinned.session_idle = milliseconds(1);
+    start({pinned});
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    until([this] { return server.closed == 1; });
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(owners.size(), 2U);
+}
+
+TEST_F(McpCallers, ACallThatAnEndedSessionRefusesIsSentInANewOne) {
+    start({pinned});
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    server.answer = [](channel& over, const json::object& message) {
+        if (over.number == 1) {
+            over.unanswered(
+                message, {.what = mcp_failure::kind::refused,
+                          .detail = "it answered with status 404",
+                          .not_taken = true,
+                          .session_over = true}
+            );
+        } else {
+            over.result(message, text_result("from the new session"));
+        }
+    };
+    EXPECT_EQ(call_as("ada"), "result: from the new session");
+    EXPECT_EQ(owners.size(), 2U);
+    until([this] { return server.closed == 1; });
+}
+
+TEST_F(McpCallers, ACallThatMayHaveBeenTakenIsNotSentAgain) {
+    start({pinned});
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    server.answer = [this](channel& over, const json::object& message) {
+        if (message.at("method") == "tools/call") {
+            calls.push_back(over.number);
+        }
+        over.unanswered(message, {.what = mcp_failure::kind::lost, .detail = "it broke off"});
+    };
+    EXPECT_TRUE(call_as("ada").starts_with("error: "));
+    EXPECT_EQ(calls, (std::vector<int>{1, 1}));
+    until([this] { return server.closed == 1; });
+}
+
 } // namespace
 } // namespace agui::runner

@@ -7,8 +7,10 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -122,6 +124,111 @@ TEST_F(WebhookTool, PostsTheCallAndReturnsTheBody) {
                        "\"toolCallId\":\"call_1\","
                        "\"threadId\":\"thread_1\",\"runId\":\"run_1\",\"agentId\":\"default\"}")
     ) << seen;
+}
+
+class WebhookOfCallers : public WebhookTool {
+protected:
+    /// Calls a webhook whose server records the requests.
+    std::string call_as(std::string_view sender, std::string_view passed = {}) {
+        http_test_server server(
+            context(),
+            [this](server_connection& peer) -> asio::awaitable<void> {
+                seen.push_back(co_await peer.read_request());
+                co_await peer.send(answer);
+            }
+        );
+        webhook_settings settings = settings_for(server);
+        settings.headers = {{"X-Key", "k"}, {"authorization", "Bearer of-the-gateway"}};
+        settings.pass_headers = {"authorization", "x-trace"};
+        settings.callers = callers;
+        tool_invocation made = invocation();
+        made.principal = "owner";
+        made.sender = sender;
+        made.headers = {{"authorization", "Bearer of-the-request"}};
+        if (!passed.empty()) {
+            made.headers.emplace_back("x-upstream-authorization", passed);
+        }
+        const tool_outcome outcome = run(make(settings)(std::move(made)));
+        return (outcome.what == tool_outcome::kind::error ? "error: " : "result: ") +
+               std::get<std::string>(outcome.content);
+    }
+    std::string sent() const {
+        const std::string& request = seen.back();
+        const std::size_t at = request.find("uthorization: ") + 14;
+        EXPECT_EQ(request.find("uthorization: ", at), std::string::npos) << "twice: " << request;
+        return request.substr(at, request.find("\r\n", at) - at);
+    }
+
+    std::shared_ptr<stored_credentials> stored =
+        std::make_shared<stored_credentials>(stored_credentials::by_principal{
+            {"ada", "hers"},
+            {"acme/ada", "Basic of-acme"},
+            {"owner", "of-the-owner"},
+            {"", "nobody"}
+        });
+    caller_credentials callers{.stored = stored};
+    std::string answer = response("done");
+    std::vector<std::string> seen;
+};
+
+TEST_F(WebhookOfCallers, IsSentTheCredentialsOfItsCallerAndNoOthers) {
+    EXPECT_EQ(call_as("ada"), "result: done");
+    EXPECT_EQ(sent(), "Bearer hers");
+    EXPECT_NE(seen.back().find("X-Key: k\r\n"), std::string::npos);
+    EXPECT_EQ(call_as("acme/ada"), "result: done");
+    EXPECT_EQ(sent(), "Basic of-acme") << "it has a scheme";
+    for (const std::string& request : seen) {
+        EXPECT_EQ(request.find("of-the-gateway"), std::string::npos) << request;
+        EXPECT_EQ(request.find("of-the-request"), std::string::npos) << request;
+    }
+}
+
+TEST_F(WebhookOfCallers, IsNotCalledForCallersWithoutCredentials) {
+    for (const std::string_view other : {"bob", "Ada", "acme/bob", "acme", ""}) {
+        EXPECT_EQ(
+            call_as(other), "error: The tool was not called: it needs credentials of the user, and "
+                            "there are none with this request."
+        ) << other;
+    }
+    EXPECT_TRUE(seen.empty());
+}
+
+TEST_F(WebhookOfCallers, UsesNewCredentialsFromTheNextCallOn) {
+    EXPECT_EQ(call_as("ada"), "result: done");
+    stored->replace({{"ada", "newer"}});
+    EXPECT_EQ(call_as("ada"), "result: done");
+    EXPECT_EQ(sent(), "Bearer newer");
+    stored->replace({});
+    EXPECT_TRUE(call_as("ada").starts_with("error: "));
+    EXPECT_EQ(seen.size(), 2U);
+}
+
+TEST_F(WebhookOfCallers, TakesThemFromAHeaderOfTheRequest) {
+    callers = {.header = "X-Token", .passed_in = "x-upstream-authorization"};
+    EXPECT_TRUE(call_as("ada").starts_with("error: ")) << "the header is missing";
+    EXPECT_TRUE(seen.empty());
+
+    EXPECT_EQ(call_as("ada", "fresh"), "result: done");
+    EXPECT_NE(seen.back().find("X-Token: fresh\r\n"), std::string::npos) << seen.back();
+    EXPECT_EQ(seen.back().find("x-upstream"), std::string::npos) << seen.back();
+
+    callers = {.passed_in = "x-upstream-authorization", .stored = stored};
+    EXPECT_EQ(call_as("ada", "fresh"), "result: done");
+    EXPECT_EQ(sent(), "Bearer fresh") << "it is newer than the stored one";
+    EXPECT_EQ(call_as("ada"), "result: done");
+    EXPECT_EQ(sent(), "Bearer hers");
+}
+
+TEST_F(WebhookOfCallers, SendsThemToNoOtherHost) {
+    http_test_server other(context(), [](server_connection&) -> asio::awaitable<void> {
+        ADD_FAILURE() << "it was sent something";
+        co_return;
+    });
+    answer = "HTTP/1.1 307 Go\r\nLocation: " + other.url("/") + "\r\nContent-Length: 0\r\n\r\n";
+
+    EXPECT_EQ(call_as("ada"), "error: The tool answered with a redirect that is not followed.");
+    EXPECT_EQ(seen.size(), 1U);
+    EXPECT_EQ(other.accepted(), 0);
 }
 
 TEST_F(WebhookTool, TakesAnEmptyAnswer) {
