@@ -4,6 +4,7 @@
 #include "gateway/config/config.hpp"
 #include "gateway/demo.hpp"
 #include "gateway/heap_trim.hpp"
+#include "gateway/mcp_listing.hpp"
 #include "gateway/server.hpp"
 
 #include <CLI/CLI.hpp>
@@ -36,6 +37,7 @@ struct command_line {
     bool demo = false;
     bool check_config = false;
     bool print_config = false;
+    bool print_mcp_tools = false;
 };
 
 /// A new folder in the system's temporary folder, removed when the object is destroyed.
@@ -145,6 +147,9 @@ int run(command_line arguments) {
         }
         return 0;
     }
+    if (arguments.print_mcp_tools) {
+        return gateway::print_mcp_tools(*loaded, std::cout, std::cerr) ? 0 : exit_failed;
+    }
     return serve(
         std::move(*loaded), arguments.sources, arguments.demo, folder ? &*folder : nullptr
     );
@@ -173,6 +178,10 @@ int main(int argc, char** argv) {
     app.add_flag(
         "--print-config", arguments.print_config,
         "Print the configuration with all defaults and exit"
+    );
+    app.add_flag(
+        "--print-mcp-tools", arguments.print_mcp_tools,
+        "Print the tools of the MCP servers, with the digests that accept them, and exit"
     );
     app.set_version_flag("--version", "agui-gateway " AGUI_VERSION);
     try {

@@ -92,10 +92,17 @@ config_result<void> server::impl::reload(const config& fresh) {
         settings.models[i].api_key = std::move(next->models[i].api_key);
     }
     users_of_tools.replace(next->tools);
+    for (const mcp_server_config& server : next->tools.mcp_servers) {
+        mcp->accept(server.name, server.digest);
+    }
     settings.tools = std::move(next->tools);
     settings.session.store_password = std::move(next->session.store_password);
     settings.auth = std::move(next->auth);
-    log.log(log_level::info, "reloaded [auth] and the secrets; other settings need a restart");
+    log.log(
+        log_level::info,
+        "reloaded [auth] and the secrets, and the digests of MCP servers; other settings need a "
+        "restart"
+    );
     warn_of_settings();
     return {};
 }

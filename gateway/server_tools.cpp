@@ -219,6 +219,7 @@ std::vector<runner::mcp_server_settings> make_mcp_servers(
         made.client.call_timeout = server.timeout;
         made.client.heavy = &heavy;
         made.approval = server.approval;
+        made.digest = server.digest;
         if (server.url.empty()) {
             made.client.connect_timeout = process_start;
             runner::mcp_stdio_settings settings = make_process(server);

@@ -244,6 +244,7 @@ struct mcp_server_config {
     header_list environment; ///< The variables in env_allow that are set; values are secrets.
     std::chrono::seconds timeout{30};
     runner::approval_rule approval = runner::approval_rule::never;
+    std::string digest; ///< See runner::mcp_server_settings::digest.
 };
 
 struct tools_config {
@@ -419,8 +420,8 @@ struct config_sources {
 /// paths are relative to the working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
-/// `running` with the secrets, the [auth] and the user_tokens of `fresh`, a later reading of the
-/// same configuration.
+/// `running` with the secrets, the [auth], the user_tokens and the digests of MCP servers of
+/// `fresh`, a later reading of the same configuration.
 /// Everything else in `fresh` is ignored, including models that `running` does not have. Fails if
 /// the result breaks a rule of load_config().
 [[nodiscard]] config_result<config> with_secrets_of(config running, const config& fresh);

@@ -175,13 +175,14 @@ void take_tokens(
     }
 }
 
-// Tokens belong to the server for which they were made.
+// Tokens and a digest belong to the server for which they were made.
 void take_tools(problem_lines& problems, tools_config& running, const tools_config& fresh) {
     for (mcp_server_config& server : running.mcp_servers) {
         const auto same =
             std::ranges::find(fresh.mcp_servers, server.name, &mcp_server_config::name);
         if (same != fresh.mcp_servers.end() && same->url == server.url &&
             same->command == server.command && same->args == server.args) {
+            server.digest = same->digest;
             take_tokens(problems, "mcp_servers." + server.name, server.callers, same->callers);
         }
     }

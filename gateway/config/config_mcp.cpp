@@ -74,6 +74,20 @@ void describe_remote(config_table& table, mcp_server_config& server) {
     caller_credentials_value(table, server.callers);
 }
 
+void describe_digest(config_table& table, mcp_server_config& server) {
+    constexpr std::size_t digits = 64;
+    if (!table.uses(!server.digest.empty()) || !table.value("digest", server.digest)) {
+        return;
+    }
+    const bool is_digest = server.digest.size() == digits &&
+                           server.digest.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!is_digest) {
+        table.problem(
+            "digest", "must have the 64 characters from 0-9 a-f that --print-mcp-tools prints"
+        );
+    }
+}
+
 } // namespace
 
 void describe_mcp_server(config_table& table, mcp_server_config& server) {
@@ -87,6 +101,7 @@ void describe_mcp_server(config_table& table, mcp_server_config& server) {
     }
     table.time("timeout_seconds", server.timeout, 1, 3600);
     approval_value(table, server.approval);
+    describe_digest(table, server);
     if (!table.is_printed() && table.has("url") == table.has("command")) {
         table.problem("url", "either url or command is required, not both");
         for (const std::string_view key :

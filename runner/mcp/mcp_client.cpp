@@ -155,6 +155,7 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
                 co_return failed;
             }
             all.left_out += cursors.empty() ? 0U : 1U;
+            all.is_whole = cursors.empty();
             co_return all;
         }
         all.left_out += page->left_out;

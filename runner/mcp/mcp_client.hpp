@@ -61,6 +61,7 @@ public:
     struct tool_list {
         std::vector<mcp_tool> tools;
         std::size_t left_out = 0; ///< Number of tools that cannot be offered.
+        bool is_whole = true;     ///< False if the server did not give one of the later pages.
     };
     /// The tools on all pages of the server's list, even if the server declares no tools. The list
     /// ends at a page that the server does not give, or at a repeated cursor.

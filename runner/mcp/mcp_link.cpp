@@ -41,6 +41,15 @@ std::string names_in(const std::vector<std::string>& names) {
     return text;
 }
 
+/// Of a run that began while the tools were still offered.
+tool_outcome refused_definition() {
+    return {
+        .what = tool_outcome::kind::error,
+        .content = std::string("The tool is not available, because its definition has changed."),
+        .log_detail = "the definitions of the server's tools are not the accepted ones"
+    };
+}
+
 tool_outcome cancelled_call() {
     return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
 }
@@ -141,7 +150,16 @@ mcp_link::mcp_link(
       log_(log),
       news_(executor_, never),
       idle_end_(executor_, never),
-      pause_(settings_.reconnect_min) {}
+      pause_(settings_.reconnect_min),
+      accepted_(settings_.digest) {}
+
+void mcp_link::accept(std::string digest) {
+    if (digest != accepted_) {
+        accepted_ = std::move(digest);
+        lists_again_ = true; // A session that begins later lists the tools anyway.
+        tell();
+    }
+}
 
 void mcp_link::tell() { news_.cancel(); }
 
@@ -219,7 +237,7 @@ asio::awaitable<mcp_failure> mcp_link::session() {
     reported_.clear();
     tell();
     while (client->closed() == nullptr && !stopping_) {
-        if (!client->take_tools_changed()) {
+        if (!client->take_tools_changed() && !lists_again_) {
             co_await news(never);
             continue;
         }
@@ -237,9 +255,13 @@ asio::awaitable<mcp_failure> mcp_link::session() {
 
 asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
     (void)client.take_tools_changed();
+    lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
     if (!listed) {
         co_return listed.error();
+    }
+    if (!listed->is_whole && !accepted_.empty()) { // Its digest says nothing; it is tried again.
+        co_return mcp_protocol_failure("its list of tools could not be read to the end");
     }
     register_tools(*std::move(listed));
     co_return std::nullopt;
@@ -248,6 +270,13 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
 void mcp_link::register_tools(mcp_client::tool_list list) {
     const std::string& server = settings_.client.server;
     const mcp_tool_digests::changes found = digests_.update(list.tools);
+    refused_ = !accepted_.empty() && digests_.digest() != accepted_;
+    if (refused_) {
+        (void)tools_.replace(server, {});
+        report_refused(found);
+        return;
+    }
+    reported_refusal_.clear();
     std::vector<server_tool> tools;
     for (mcp_tool& tool : list.tools) {
         server_tool& added = tools.emplace_back();
@@ -286,6 +315,23 @@ void mcp_link::report(const mcp_tool_digests::changes& found) {
              {"removed", names_in(found.removed)}}
         );
     }
+}
+
+void mcp_link::report_refused(const mcp_tool_digests::changes& found) {
+    std::string refused = accepted_ + " " + digests_.digest();
+    const bool known = refused == reported_refusal_;
+    reported_refusal_ = std::move(refused);
+    log_.log(
+        known ? log_level::debug : log_level::error,
+        "the tools of an MCP server are not offered, because their definitions are not the "
+        "accepted ones",
+        {{"server", settings_.client.server},
+         {"accepted", accepted_},
+         {"found", digests_.digest()},
+         {"changed", names_in(found.changed)},
+         {"added", names_in(found.added)},
+         {"removed", names_in(found.removed)}}
+    );
 }
 
 tool_function mcp_link::function_of(std::string tool, std::string resource_uri) {
@@ -543,6 +589,9 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
 asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
     const auto self = shared_from_this();
     co_await asio::this_coro::throw_if_cancelled(false);
+    if (refused_) {
+        co_return refused_definition();
+    }
     if (!what.headers.empty()) {
         if (stopping_) {
             co_return mcp_call_failure(
@@ -561,6 +610,9 @@ asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
             co_await session_until(begun + settings_.reconnect_wait);
         if (!client) {
             break;
+        }
+        if (refused_) { // The session has begun while the call waited.
+            co_return refused_definition();
         }
         mcp_result<boost::json::object> answer =
             co_await client->call_tool(what.tool, what.arguments, what.on_progress, what.inputs);

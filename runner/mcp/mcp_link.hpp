@@ -37,6 +37,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> run();
     /// Returns once the first attempt to begin a session has succeeded or failed, or at `deadline`.
     [[nodiscard]] boost::asio::awaitable<void> wait_tried(clock_point deadline);
+    /// See mcp_tools::accept().
+    void accept(std::string digest);
     /// Ends the session. Returns once run() has returned.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 
@@ -74,6 +76,7 @@ private:
     [[nodiscard]] tool_function function_of(std::string tool, std::string resource_uri);
     void register_tools(mcp_client::tool_list list);
     void report(const mcp_tool_digests::changes& found);
+    void report_refused(const mcp_tool_digests::changes& found);
     void report(const mcp_failure& why);
     void tell();
     [[nodiscard]] boost::asio::awaitable<void> news(clock_point until);
@@ -97,6 +100,10 @@ private:
     std::chrono::milliseconds pause_;           ///< Pause before the next session.
     std::string reported_;                      ///< The last warning; it is not repeated.
     mcp_tool_digests digests_;                  ///< Digests of the last list.
+    std::string accepted_;                      ///< mcp_server_settings::digest
+    bool refused_ = false;                      ///< The last list is not the accepted one.
+    bool lists_again_ = false;                  ///< accept() was called since the last list.
+    std::string reported_refusal_;              ///< The last refused list; it is not repeated.
     bool wanted_ = false;                       ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;

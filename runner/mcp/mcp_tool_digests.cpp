@@ -21,7 +21,7 @@ constexpr std::size_t known_max = 2 * mcp_tools_max;
 
 std::string mcp_tool_digest(const mcp_tool& tool) {
     return sha256_text(
-        sorted_json(json::array{tool.name, tool.description, tool.destructive}) +
+        sorted_json(json::array{tool.name, tool.description, tool.destructive, tool.resource_uri}) +
         sorted_json(tool.schema)
     );
 }

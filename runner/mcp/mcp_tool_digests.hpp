@@ -9,8 +9,9 @@
 
 namespace agui::runner {
 
-/// SHA-256 of a tool's name, description and schema, in lower-case hexadecimal. It does not depend
-/// on the order of the schema's members, so a restart of the server does not change it.
+/// SHA-256 of everything that is used of a tool's definition, in lower-case hexadecimal: name,
+/// description, schema, whether it is destructive, and its resource. It does not depend on the
+/// order of the schema's members, so a restart of the server does not change it.
 [[nodiscard]] std::string mcp_tool_digest(const mcp_tool& tool);
 
 /// Digests of a server's tools. Detects tools whose definition changed, even while they were absent

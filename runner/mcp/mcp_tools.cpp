@@ -5,6 +5,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <cstddef>
@@ -33,6 +34,17 @@ asio::awaitable<void> mcp_tools::start(std::chrono::milliseconds wait) {
     const auto deadline = std::chrono::steady_clock::now() + wait;
     for (const auto& link : links_) {
         co_await link->wait_tried(deadline);
+    }
+}
+
+void mcp_tools::accept(std::string_view server, std::string digest) {
+    for (const auto& link : links_) {
+        if (link->server() == server) {
+            asio::post(executor_, [link, digest = std::move(digest)]() mutable {
+                link->accept(std::move(digest));
+            });
+            return;
+        }
     }
 }
 

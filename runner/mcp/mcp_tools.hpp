@@ -30,6 +30,9 @@ struct mcp_server_settings {
     using headers = std::vector<std::pair<std::string, std::string>>;
     /// For all tools of the server.
     approval_rule approval = approval_rule::never;
+    /// mcp_tool_digests::digest() of the list of tools that was accepted. While the server's list
+    /// has another one, none of its tools is offered or called. Empty accepts any list.
+    std::string digest = {};
     /// Header names of a run's request, in lower case. If a run has any of these headers, its call
     /// uses a session of its own, which sends them and ends with the call, so that a caller's
     /// credentials never serve another call. The list of tools, and calls without such headers, use
@@ -75,6 +78,10 @@ public:
     /// Call it once, on the executor. Returns once each server was tried, or after `wait`; the
     /// remaining attempts then continue.
     [[nodiscard]] boost::asio::awaitable<void> start(std::chrono::milliseconds wait);
+
+    /// Puts `digest` in the place of mcp_server_settings::digest of that server, which then lists
+    /// its tools again. Ignored if there is no such server. May be called on any thread.
+    void accept(std::string_view server, std::string digest);
 
     /// Ends all sessions; pending calls get error results. Returns within a few seconds, once all
     /// server processes are gone. Call it on the executor, any number of times.

@@ -311,5 +311,34 @@ TEST_F(CallerCredentials, AreNotIntroducedByAReload) {
     );
 }
 
+TEST_F(CallerCredentials, ADigestIsAcceptedByReload) {
+    settings.tools.mcp_servers = {mcp_server()};
+    settings.tools.mcp_servers[0].digest = std::string(64, '0');
+    start();
+    EXPECT_THAT(run_as("ada", "t1").body, Not(HasSubstr("called with")));
+    std::string digest;
+    for (const std::string& line : log.lines()) {
+        if (const std::size_t at = line.find(" found="); at != std::string::npos) {
+            digest = line.substr(at + 7, 64);
+        }
+    }
+    ASSERT_EQ(digest.size(), 64U);
+
+    gateway::config fresh = settings;
+    fresh.tools.mcp_servers[0].digest = digest;
+    fresh.tools.mcp_servers[0].url = "http://127.0.0.1:1/other";
+    EXPECT_TRUE(server->reload(fresh)) << "it is another server's";
+    EXPECT_THAT(run_as("ada", "t2").body, Not(HasSubstr("called with")));
+
+    fresh.tools.mcp_servers[0].url = settings.tools.mcp_servers[0].url;
+    EXPECT_TRUE(server->reload(fresh));
+    int tries = 0;
+    std::string body;
+    while (body.find("called with") == std::string::npos && ++tries < 1000) {
+        body = run_as("ada", "t3-" + std::to_string(tries)).body;
+    }
+    EXPECT_THAT(body, HasSubstr("called with Bearer of-the-gateway"));
+}
+
 } // namespace
 } // namespace agui::test

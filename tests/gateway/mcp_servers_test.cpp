@@ -1,3 +1,4 @@
+#include "gateway/mcp_listing.hpp"
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/support/patience.hpp"
 
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -93,6 +95,62 @@ TEST_F(McpServers, ATextThatWasCutInTwoIsAResultAtOnce) {
     EXPECT_NE(reply.body.find("\"content\":\"cut \xEF\xBF\xBD \xEF\xBF\xBD\""), std::string::npos)
         << reply.body;
     EXPECT_NE(reply.body.find("RUN_FINISHED"), std::string::npos);
+}
+
+TEST_F(McpServers, AreListedWithTheDigestsThatAcceptThem) {
+    gateway::mcp_server_config changed = process();
+    changed.name = "changed";
+    changed.digest = std::string(64, '0');
+    settings.tools.mcp_servers = {process(), changed};
+    std::ostringstream out;
+    std::ostringstream problems;
+
+    EXPECT_TRUE(gateway::print_mcp_tools(settings, out, problems));
+
+    const std::string text = out.str();
+    const std::string begin = "[[mcp_servers]]\nname = \"local\"\ndigest = \"";
+    ASSERT_TRUE(text.starts_with(begin)) << text;
+    const std::string digest = text.substr(begin.size(), 64);
+    EXPECT_EQ(
+        text,
+        begin + digest + "\"\n" +
+            R"(# {"name":"echo","description":"d","inputSchema":{"type":"object"},"destructive":true})" +
+            "\n[[mcp_servers]]\nname = \"changed\"\ndigest = \"" + digest +
+            "\" # the configuration has another one\n" +
+            R"(# {"name":"echo","description":"d","inputSchema":{"type":"object"},"destructive":true})" +
+            "\n"
+    );
+    EXPECT_EQ(problems.str(), "");
+
+    settings.tools.mcp_servers = {process()};
+    settings.tools.mcp_servers[0].digest = digest;
+    start();
+    (void)ask(post("/agui", run_body("t", "r")));
+    EXPECT_TRUE(offered);
+}
+
+TEST_F(McpServers, ThatCannotBeListedAreSaid) {
+    gateway::mcp_server_config missing = process();
+    missing.name = "missing";
+    missing.command = "/there/is/no/such/program";
+    settings.tools.mcp_servers = {missing, process()};
+    std::ostringstream out;
+    std::ostringstream problems;
+
+    EXPECT_FALSE(gateway::print_mcp_tools(settings, out, problems));
+
+    EXPECT_NE(out.str().find("name = \"local\""), std::string::npos);
+    EXPECT_TRUE(problems.str().starts_with("mcp_servers missing: ")) << problems.str();
+}
+
+TEST_F(McpServers, OfAnotherDigestOfferNothing) {
+    settings.tools.mcp_servers = {process()};
+    settings.tools.mcp_servers[0].digest = std::string(64, '0');
+    start();
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+    EXPECT_FALSE(offered);
+    EXPECT_EQ(reply.body.find("from the process"), std::string::npos) << reply.body;
+    EXPECT_EQ(lines("are not the accepted ones server=local"), 1U);
 }
 
 TEST_F(McpServers, AnAgentHasOnlyTheToolsOfItsPatterns) {

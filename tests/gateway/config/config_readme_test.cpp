@@ -62,6 +62,7 @@ const std::vector<std::string> everything{
     "mcp_servers.0.name=a",
     "mcp_servers.0.url=http://h/",
     "mcp_servers.0.ca_file=ca.pem",
+    "mcp_servers.0.digest=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "mcp_servers.0.user_token_from=X-Token",
     "tools.webhook.0.user_token_from=X-Token",
     "mcp_servers.1.name=b",

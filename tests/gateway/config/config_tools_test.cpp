@@ -196,6 +196,18 @@ TEST_F(ConfigSecret, RefusesCredentialsOfCallersThatWouldNotBeTheirs) {
     );
 }
 
+TEST(Config, ReadsTheDigestThatAcceptsTheToolsOfAnMcpServer) {
+    const std::string mcp =
+        std::string(minimal) + "[[mcp_servers]]\nname = \"s\"\ncommand = \"c\"\n";
+    const std::string digest(64, 'a');
+    const config all = load(mcp + "digest = \"" + digest + "\"\n").value();
+    EXPECT_EQ(all.tools.mcp_servers.at(0).digest, digest);
+    EXPECT_NE(print_config(all).find(digest), std::string::npos);
+    for (const std::string& wrong : {std::string(), digest + "a", std::string(64, 'A')}) {
+        EXPECT_NE(problem_of(mcp + "digest = \"" + wrong + "\"\n"), "") << wrong;
+    }
+}
+
 TEST_F(ConfigSecret, NeverPrintsTheQueryOfAWebhook) {
     const config all = load(std::string(minimal) + R"(
 [[tools.webhook]]

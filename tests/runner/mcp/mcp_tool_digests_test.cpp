@@ -33,6 +33,12 @@ TEST(McpToolDigest, DependsOnEverythingThatAModelIsTold) {
     EXPECT_NE(mcp_tool_digest(tool("a", "e")), one);
     EXPECT_NE(mcp_tool_digest(tool("a", "d", "{}")), one);
     EXPECT_NE(mcp_tool_digest(tool("a", "\"d", "{}")), mcp_tool_digest(tool("a\"", "d", "{}")));
+    mcp_tool other = tool("a");
+    other.destructive = false;
+    EXPECT_NE(mcp_tool_digest(other), one);
+    other = tool("a");
+    other.resource_uri = "ui://a";
+    EXPECT_NE(mcp_tool_digest(other), one);
 }
 
 TEST(McpToolDigest, DoesNotDependOnTheOrderOfMembers) {
