@@ -274,6 +274,35 @@ TEST_F(CallerCredentials, MayComeWithTheRequest) {
     EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("fresh"))));
 }
 
+TEST_F(CallerCredentials, OfAnApprovedCallAreThoseOfTheRequestThatApprovesIt) {
+    settings.tools.webhooks = {webhook()};
+    settings.tools.webhooks[0].approval = runner::approval_rule::always;
+    settings.tools.webhooks[0].callers.from = "x-hook-token";
+    tool = "hook";
+    start();
+    const auto approve = [this](const std::string& thread, std::string_view more) {
+        (void)run_as("ada", thread, "X-Hook-Token: first\r\n");
+        const std::string path = "/agui/threads/" + thread + "/pending";
+        const json::value pending = json::parse(ask(get(path, token_of("ada"))).body);
+        const json::object answer{
+            {"interruptId", pending.at("interrupts").at(0).at("id")},
+            {"status", "resolved"},
+            {"payload", {{"approved", true}}}
+        };
+        const json::object body{
+            {"threadId", thread},
+            {"runId", thread + "-r2"},
+            {"messages", json::array()},
+            {"resume", json::array{answer}}
+        };
+        return ask(post("/agui", json::serialize(body), token_of("ada") + std::string(more))).body;
+    };
+
+    EXPECT_THAT(approve("t1", ""), HasSubstr(refusal()));
+    EXPECT_THAT(approve("t2", "X-Hook-Token: fresh\r\n"), HasSubstr("called with Bearer fresh"));
+    EXPECT_THAT(tools.calls(), ElementsAre("hook Bearer fresh"));
+}
+
 TEST_F(CallerCredentials, AreRereadOnReload) {
     settings.tools.mcp_servers = {mcp_server()};
     add_user(settings.tools.mcp_servers[0].callers, "ada", "of-ada");
