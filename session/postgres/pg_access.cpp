@@ -25,6 +25,10 @@ constexpr const char* shared_with =
     "JOIN agui.thread_access a ON a.thread = s.thread AND a.principal = $2 "
     "JOIN agui.threads t ON t.id = s.thread WHERE s.shared_id = $1";
 
+constexpr const char* shared_id_is_taken =
+    "SELECT EXISTS (SELECT FROM agui.shared_ids WHERE shared_id = $1)";
+constexpr const char* drop_rights = "DELETE FROM agui.thread_access WHERE principal = $1";
+
 } // namespace
 
 pg_batch write_access(
@@ -63,6 +67,14 @@ pg_batch select_shared(const std::string& shared_id, const std::string& principa
     pg_batch batch;
     batch.emplace_back(shared_with, shared_id, principal);
     return batch;
+}
+
+pg_statement is_shared_id_taken(const std::string& shared_id) {
+    return pg_statement(shared_id_is_taken, shared_id);
+}
+
+pg_statement drop_rights_of(const std::string& principal) {
+    return pg_statement(drop_rights, principal);
 }
 
 std::optional<shared_thread> read_shared(const std::vector<pg_rows>& results) {

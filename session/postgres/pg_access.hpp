@@ -24,4 +24,9 @@ namespace agui::session {
 [[nodiscard]] pg_batch select_shared(const std::string& shared_id, const std::string& principal);
 [[nodiscard]] std::optional<shared_thread> read_shared(const std::vector<pg_rows>& results);
 
+/// One row: whether a thread has that shared id.
+[[nodiscard]] pg_statement is_shared_id_taken(const std::string& shared_id);
+/// Erases the rights of a principal in threads of others.
+[[nodiscard]] pg_statement drop_rights_of(const std::string& principal);
+
 } // namespace agui::session

@@ -20,6 +20,10 @@ constexpr const char* drop_of =
     "DELETE FROM agui.attachments WHERE principal = $1 AND thread_id = $2";
 constexpr const char* drop_before = "DELETE FROM agui.attachments WHERE kept_at < $1";
 
+constexpr const char* digests_of = "SELECT sha256 FROM agui.attachments "
+                                   "WHERE principal = $1 AND thread_id = $2 ORDER BY sha256";
+constexpr const char* drop_all_of = "DELETE FROM agui.attachments WHERE principal = $1";
+
 } // namespace
 
 pg_batch
@@ -54,6 +58,14 @@ read_attachment(const std::vector<pg_rows>& results, const std::string& sha256) 
 
 pg_statement drop_attachments_of(const thread_key& key) {
     return pg_statement(drop_of, key.principal, key.thread_id);
+}
+
+pg_statement select_attachment_digests(const thread_key& key) {
+    return pg_statement(digests_of, key.principal, key.thread_id);
+}
+
+pg_statement drop_attachments_of_principal(const std::string& principal) {
+    return pg_statement(drop_all_of, principal);
 }
 
 pg_batch drop_attachments_before(unix_ms since) {

@@ -24,4 +24,9 @@ read_attachment(const std::vector<pg_rows>& results, const std::string& sha256);
 [[nodiscard]] pg_statement drop_attachments_of(const thread_key& key);
 [[nodiscard]] pg_batch drop_attachments_before(unix_ms since);
 
+/// The digests of the thread's attachments, sorted.
+[[nodiscard]] pg_statement select_attachment_digests(const thread_key& key);
+/// Erases all attachments of the principal.
+[[nodiscard]] pg_statement drop_attachments_of_principal(const std::string& principal);
+
 } // namespace agui::session

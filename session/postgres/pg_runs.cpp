@@ -17,6 +17,10 @@ constexpr const char* by_key =
 constexpr const char* latest =
     "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
     " AND length(r.answered_by) = 0 ORDER BY r.number DESC LIMIT 1";
+constexpr const char* later =
+    "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
+    " AND r.number > $3 ORDER BY r.number LIMIT $4";
+constexpr const char* drop_logs_of = "UPDATE agui.runs SET log = 'dropped' WHERE thread = $1";
 constexpr const char* run_is_taken =
     "SELECT EXISTS (SELECT FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
     " AND r.run_id = ANY($3)) OR EXISTS (SELECT FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
@@ -71,6 +75,12 @@ pg_statement find_run_by_idempotency(const thread_key& key, const std::string& n
 pg_statement find_latest_run(const thread_key& key) {
     return pg_statement(latest, key.principal, key.thread_id);
 }
+
+pg_statement select_runs_after(const thread_key& key, std::int64_t after, std::size_t limit) {
+    return pg_statement(later, key.principal, key.thread_id, after, limit);
+}
+
+pg_statement note_logs_dropped(std::int64_t thread) { return pg_statement(drop_logs_of, thread); }
 
 pg_statement is_run_taken(
     const thread_key& key, const std::vector<std::string>& run_ids,

@@ -6,6 +6,7 @@
 #include "session/conversation/queued_request.hpp"
 #include "session/conversation/thread.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ namespace agui::session {
 [[nodiscard]] pg_statement find_run_by_id(const thread_key& key, const std::string& run_id);
 [[nodiscard]] pg_statement find_run_by_idempotency(const thread_key& key, const std::string& name);
 [[nodiscard]] pg_statement find_latest_run(const thread_key& key);
+/// store::runs().
+[[nodiscard]] pg_statement
+select_runs_after(const thread_key& key, std::int64_t after, std::size_t limit);
+/// The logs of the thread's runs are gone.
+[[nodiscard]] pg_statement note_logs_dropped(std::int64_t thread);
 
 /// One row: whether the thread has a run, or a queued request, with one of the ids or one of the
 /// keys. Empty keys are ignored.

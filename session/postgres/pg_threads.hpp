@@ -68,6 +68,13 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     set_access(thread_key key, std::vector<access_entry> entries, std::string new_id);
 
+    struct restoring {
+        whole_thread what;
+        stored_change content; ///< Made of `what.content`.
+    };
+    [[nodiscard]] boost::asio::awaitable<result<bool>> restore(std::shared_ptr<const restoring> what
+    );
+
     /// Leaves rows to pg_upkeep::erase_removed().
     [[nodiscard]] boost::asio::awaitable<result<bool>> remove(thread_key key);
 

@@ -88,6 +88,21 @@ constexpr const char* erase_messages =
 constexpr const char* erase_events =
     "DELETE FROM agui.session_events WHERE thread = $1 AND sequence < $2 + "
     "(SELECT min(e.sequence) FROM agui.session_events e WHERE e.thread = $1)";
+// A row of a journal stays, even without a part: its absence would show a loss.
+constexpr const char* scrub_steps[] = {
+    "UPDATE agui.journal j SET runs = coalesce(k.runs, '{}'), entries = coalesce(k.entries, '{}') "
+    "FROM (SELECT i.writer, i.batch, "
+    "array_agg(p.run ORDER BY p.n) FILTER (WHERE r.number IS NOT NULL) AS runs, "
+    "array_agg(p.part ORDER BY p.n) FILTER (WHERE r.number IS NOT NULL) AS entries "
+    "FROM agui.journal i CROSS JOIN LATERAL unnest(i.runs, i.entries) WITH ORDINALITY "
+    "AS p(run, part, n) LEFT JOIN agui.runs r ON r.number = p.run "
+    "GROUP BY i.writer, i.batch HAVING bool_or(r.number IS NULL)) k "
+    "WHERE j.writer = k.writer AND j.batch = k.batch",
+    "DELETE FROM agui.log_rows l WHERE NOT EXISTS "
+    "(SELECT FROM agui.runs r WHERE r.number = l.run)",
+    "DELETE FROM agui.failed_attempts a WHERE NOT EXISTS "
+    "(SELECT FROM agui.runs r WHERE r.number = a.run)",
+};
 constexpr const char* erase_rest[] = {
     "DELETE FROM agui.calls WHERE thread = $1",
     "DELETE FROM agui.branches WHERE thread = $1",
@@ -256,6 +271,12 @@ asio::awaitable<void> pg_upkeep::erase_removed() {
         }
         while (co_await erase_thread(next.integer(0, 0))) {
         }
+    }
+}
+
+asio::awaitable<void> pg_upkeep::scrub() {
+    for (const char* const each : scrub_steps) {
+        (void)co_await write_one(shared_, each);
     }
 }
 

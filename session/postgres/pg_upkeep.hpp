@@ -33,6 +33,9 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> drop_logs(store::log_limits limits);
     /// Deletes the rows of threads that were removed.
     [[nodiscard]] boost::asio::awaitable<void> erase_removed();
+    /// Erases what erased runs have left: entries in the journals of all gateways, rows of logs and
+    /// attempts that were written late.
+    [[nodiscard]] boost::asio::awaitable<void> scrub();
 
 private:
     boost::asio::awaitable<void> join_ended();

@@ -96,6 +96,16 @@ public:
     boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) override;
     boost::asio::awaitable<result<bool>> remove(thread_key key) override;
+    boost::asio::awaitable<result<std::vector<std::string>>>
+    principals(std::optional<std::string> after, std::size_t limit) override;
+    boost::asio::awaitable<result<std::vector<run_record>>>
+    runs(thread_key key, std::int64_t after, std::size_t limit) override;
+    boost::asio::awaitable<result<std::vector<std::string>>> attachment_digests(thread_key key
+    ) override;
+    boost::asio::awaitable<result<bool>> restore(whole_thread what) override;
+    boost::asio::awaitable<result<forgotten_principal>> forget_principal(std::string principal
+    ) override;
+    boost::asio::awaitable<result<void>> scrub() override;
     boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
     boost::asio::awaitable<result<std::vector<left_request>>>
     claim_queued(std::vector<std::int64_t> known, std::size_t limit) override;
@@ -153,6 +163,8 @@ private:
     commit_and_release(std::shared_ptr<const pg_threads::committing> what);
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_and_settle(std::size_t limit);
     boost::asio::awaitable<result<bool>> remove_and_erase(thread_key key);
+    boost::asio::awaitable<result<forgotten_principal>> forget_in_tables(std::string principal);
+    boost::asio::awaitable<result<void>> scrub_tables();
     boost::asio::awaitable<result<void>> drop_old_logs(log_limits limits);
     boost::asio::awaitable<result<call_claim>>
     claim_in_table(thread_key key, call_claim claim, unix_ms now);

@@ -152,6 +152,14 @@ void journal::use_file() {
     look_for_need();
 }
 
+void journal::leave_file() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (usable_ != 0) {
+        current_ = usable_ - 1;
+    }
+    look_for_need();
+}
+
 void journal::look_for_need() noexcept {
     const bool needs =
         current_ >= usable_ ||

@@ -64,6 +64,9 @@ public:
     /// Lets append() continue in the new file.
     void use_file();
 
+    /// Nothing more is appended to any file but the last one that may be used.
+    void leave_file() noexcept;
+
     /// Makes all records that are written and not removed survive a power cut. Throws
     /// std::system_error; then the durability of the file's records is unknown, and every sync()
     /// throws until the file is removed.

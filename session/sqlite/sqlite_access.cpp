@@ -5,7 +5,8 @@
 namespace agui::session {
 
 sqlite_access::sqlite_access(database& db)
-    : name_(db, "INSERT INTO shared_ids (thread, shared_id) VALUES (?, ?) ON CONFLICT DO NOTHING"),
+    : db_(db),
+      name_(db, "INSERT INTO shared_ids (thread, shared_id) VALUES (?, ?) ON CONFLICT DO NOTHING"),
       name_of_(db, "SELECT shared_id FROM shared_ids WHERE thread = ?"),
       erase_name_(db, "DELETE FROM shared_ids WHERE thread = ?"),
       add_(db, "INSERT INTO thread_access (thread, principal, access_right) VALUES (?, ?, ?)"),
@@ -18,7 +19,9 @@ sqlite_access::sqlite_access(database& db)
           db, "SELECT t.principal, t.thread_id, a.access_right FROM shared_ids s "
               "JOIN thread_access a ON a.thread = s.thread AND a.principal = ? "
               "JOIN threads t ON t.id = s.thread WHERE s.shared_id = ?"
-      ) {}
+      ),
+      taken_(db, "SELECT 1 FROM shared_ids WHERE shared_id = ?"),
+      erase_rights_(db, "DELETE FROM thread_access WHERE principal = ?") {}
 
 void sqlite_access::set(
     std::int64_t thread, const std::vector<access_entry>& entries, std::string_view new_id
@@ -54,6 +57,13 @@ sqlite_access::find(std::string_view shared_id, std::string_view principal) {
 void sqlite_access::erase_of(std::int64_t thread) {
     erase_entries_.execute(thread);
     erase_name_.execute(thread);
+}
+
+bool sqlite_access::is_taken(std::string_view shared_id) { return taken_.query(shared_id).next(); }
+
+std::size_t sqlite_access::erase_rights_of(std::string_view principal) {
+    erase_rights_.execute(principal);
+    return static_cast<std::size_t>(db_.changed_rows());
 }
 
 } // namespace agui::session

@@ -3,6 +3,7 @@
 #include "session/conversation/thread_access.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +26,13 @@ public:
     [[nodiscard]] std::optional<shared_thread>
     find(std::string_view shared_id, std::string_view principal);
     void erase_of(std::int64_t thread);
+    /// True if a thread has that shared id.
+    [[nodiscard]] bool is_taken(std::string_view shared_id);
+    /// Erases the rights of a principal in threads of others and returns their number.
+    std::size_t erase_rights_of(std::string_view principal);
 
 private:
+    database& db_;
     statement name_;
     statement name_of_;
     statement erase_name_;
@@ -34,6 +40,8 @@ private:
     statement entries_of_;
     statement erase_entries_;
     statement find_;
+    statement taken_;
+    statement erase_rights_;
 };
 
 } // namespace agui::session

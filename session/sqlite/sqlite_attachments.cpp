@@ -13,7 +13,8 @@ constexpr int attachments_erased_at_once = 4;
 } // namespace
 
 sqlite_attachments::sqlite_attachments(database& db)
-    : bytes_(
+    : db_(db),
+      bytes_(
           db, "SELECT coalesce(sum(size), 0) FROM attachments "
               "WHERE principal = ? AND thread_id = ? AND sha256 <> ?"
       ),
@@ -29,7 +30,11 @@ sqlite_attachments::sqlite_attachments(database& db)
       ),
       erase_of_(db, "DELETE FROM attachments WHERE principal = ? AND thread_id = ?"),
       oldest_(db, "SELECT number, kept_at FROM attachments ORDER BY kept_at LIMIT ?"),
-      erase_(db, "DELETE FROM attachments WHERE number = ?") {}
+      erase_(db, "DELETE FROM attachments WHERE number = ?"),
+      digests_(
+          db, "SELECT sha256 FROM attachments WHERE principal = ? AND thread_id = ? ORDER BY sha256"
+      ),
+      erase_of_principal_(db, "DELETE FROM attachments WHERE principal = ?") {}
 
 std::uint64_t sqlite_attachments::bytes_of_others(const thread_key& key, std::string_view sha256) {
     statement::rows row = bytes_.query(key.principal, key.thread_id, sha256);
@@ -58,6 +63,20 @@ std::optional<attachment> sqlite_attachments::find(const thread_key& key, std::s
 
 void sqlite_attachments::erase_of(const thread_key& key) {
     erase_of_.execute(key.principal, key.thread_id);
+}
+
+std::vector<std::string> sqlite_attachments::digests(const thread_key& key) {
+    std::vector<std::string> found;
+    statement::rows row = digests_.query(key.principal, key.thread_id);
+    while (row.next()) {
+        found.emplace_back(row.text(0));
+    }
+    return found;
+}
+
+std::size_t sqlite_attachments::erase_of_principal(std::string_view principal) {
+    erase_of_principal_.execute(principal);
+    return static_cast<std::size_t>(db_.changed_rows());
 }
 
 bool sqlite_attachments::erase_some(unix_ms since) {

@@ -221,6 +221,22 @@ bool sqlite_log::write_all() noexcept {
     }
 }
 
+bool sqlite_log::leave_journal() noexcept {
+    try {
+        add_file();
+        journal_.leave_file();
+        // Only now, because entries may have been appended to the old file meanwhile.
+        if (!write_all()) {
+            return false;
+        }
+        remove_files();
+        return true;
+    } catch (const std::exception& error) {
+        log_.log(log_level::error, "the journal could not be renewed", {{"reason", error.what()}});
+        return false;
+    }
+}
+
 result<std::vector<log_entry>>
 sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     const auto position = runs_.log_of(run_number);

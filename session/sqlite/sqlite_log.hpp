@@ -58,6 +58,9 @@ public:
     /// Writes rows for all open runs, after which the journal is not needed. Returns false if that
     /// failed.
     [[nodiscard]] bool write_all() noexcept;
+    /// The same, and then removes the journal's present files: later entries go to a new one.
+    /// Returns false if that failed.
+    [[nodiscard]] bool leave_journal() noexcept;
     /// Makes the journal's first file, with this number. Call it once. If it fails, it logs a
     /// warning, and all entries are refused until keep_up() has made the file.
     void start_journal(std::uint64_t first_file) noexcept;

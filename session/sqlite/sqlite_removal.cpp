@@ -68,6 +68,10 @@ bool sqlite_removal::erase_some() {
     return true;
 }
 
+void sqlite_removal::erase_late_attempts() {
+    db_.execute("DELETE FROM failed_attempts WHERE run NOT IN (SELECT number FROM runs)");
+}
+
 // The next three functions erase some rows. They return false if there were none.
 
 bool sqlite_removal::erase_runs(std::int64_t thread) {

@@ -22,6 +22,8 @@ public:
     void mark(std::int64_t thread);
     /// Erases some rows of marked threads. Returns false if none are left.
     [[nodiscard]] bool erase_some();
+    /// Erases failed attempts that were written after their run had been erased.
+    void erase_late_attempts();
     /// Number of threads that this object has marked.
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 

@@ -69,6 +69,9 @@ sqlite_runs::sqlite_runs(database& db)
                                                "ORDER BY r.number DESC LIMIT 1"
               )
       ),
+      page_(
+          db, select_runs(std::string(of_thread_key) + "AND r.number > ? ORDER BY r.number LIMIT ?")
+      ),
       log_of_(db, "SELECT log, last_sequence FROM runs WHERE number = ?"),
       set_log_state_(db, "UPDATE runs SET log = ? WHERE number = ?"),
       with_log_(
@@ -117,6 +120,16 @@ sqlite_runs::find_by_key(const thread_key& key, const std::string& idempotency_k
 std::optional<run_record> sqlite_runs::latest(const thread_key& key) {
     statement::rows row = latest_.query(key.principal, key.thread_id);
     return row.next() ? std::optional(run_at(row)) : std::nullopt;
+}
+
+std::vector<run_record>
+sqlite_runs::page(const thread_key& key, std::int64_t after, std::size_t limit) {
+    std::vector<run_record> found;
+    statement::rows row = page_.query(key.principal, key.thread_id, after, std::uint64_t{limit});
+    while (row.next()) {
+        found.push_back(run_at(row));
+    }
+    return found;
 }
 
 std::vector<sqlite_runs::active_run> sqlite_runs::active(const std::optional<thread_key>& thread) {

@@ -36,6 +36,9 @@ public:
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
+    /// store::runs().
+    [[nodiscard]] std::vector<run_record>
+    page(const thread_key& key, std::int64_t after, std::size_t limit);
     struct active_run {
         thread_key key;
         run_record run;
@@ -68,6 +71,7 @@ private:
     statement find_;
     statement find_by_key_;
     statement latest_;
+    statement page_;
     statement log_of_;
     statement set_log_state_;
     statement with_log_;

@@ -306,4 +306,19 @@ void open_schema(
     migrate(db, migrations);
 }
 
+void scrub_file(database& db) {
+    db.execute("PRAGMA temp_store = FILE"); // Otherwise the copy would be in memory.
+    const auto restore = [&db] {
+        db.execute("PRAGMA temp_store = MEMORY");
+    };
+    try {
+        db.execute("VACUUM");
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch (...) {
+        restore();
+        throw;
+    }
+    restore();
+}
+
 } // namespace agui::session

@@ -34,4 +34,9 @@ void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
 );
 
+/// Rewrites the file without the remains of deleted rows, and empties the write-ahead log. Call it
+/// outside of transactions. It needs as much disk space again, in the folder for temporary files
+/// and beside the file.
+void scrub_file(database& db);
+
 } // namespace agui::session

@@ -446,6 +446,64 @@ asio::awaitable<result<void>> sqlite_store::erase_removed() {
     }
 }
 
+asio::awaitable<result<std::vector<std::string>>>
+sqlite_store::principals(std::optional<std::string> after, std::size_t limit) {
+    return read<std::vector<std::string>>([this, after = std::move(after), limit] {
+        return tables_.threads.principals(after, limit);
+    });
+}
+
+asio::awaitable<result<std::vector<run_record>>>
+sqlite_store::runs(thread_key key, std::int64_t after, std::size_t limit) {
+    return read<std::vector<run_record>>([this, key = std::move(key), after, limit] {
+        return tables_.runs.page(key, after, limit);
+    });
+}
+
+asio::awaitable<result<std::vector<std::string>>> sqlite_store::attachment_digests(thread_key key) {
+    return read<std::vector<std::string>>([this, key = std::move(key)] {
+        return tables_.attachments.digests(key);
+    });
+}
+
+asio::awaitable<result<bool>> sqlite_store::restore(whole_thread what) {
+    if (has_twins(what.runs)) {
+        co_return run_id_taken();
+    }
+    auto content = stored_change(what.content);
+    co_return co_await write<bool>([this, what = std::move(what), content = std::move(content)] {
+        return thread_jobs_.restore(what, content);
+    });
+}
+
+asio::awaitable<result<forgotten_principal>> sqlite_store::forget_principal(std::string principal) {
+    return write<forgotten_principal>([this, principal = std::move(principal)] {
+        return thread_jobs_.forget(principal);
+    });
+}
+
+// Between two batches, outside of a transaction.
+asio::awaitable<result<void>> sqlite_store::scrub() {
+    const auto erased = co_await erase_removed();
+    if (!erased) {
+        co_return erased.error();
+    }
+    const auto late = co_await write<bool>([this] {
+        tables_.removal.erase_late_attempts();
+        return true;
+    });
+    if (!late) {
+        co_return late.error();
+    }
+    co_return co_await read<void>([this]() -> result<void> {
+        if (!tables_.log.leave_journal()) {
+            return failure{errc::store_unavailable, "the journal could not be renewed"};
+        }
+        scrub_file(*tables_.db);
+        return {};
+    });
+}
+
 asio::awaitable<result<std::vector<store::orphan>>> sqlite_store::orphans(lease_ptr held) {
     return read<std::vector<orphan>>([this, held = std::move(held)] {
         return run_jobs_.orphans(*held);

@@ -94,6 +94,16 @@ public:
     boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) override;
     boost::asio::awaitable<result<bool>> remove(thread_key key) override;
+    boost::asio::awaitable<result<std::vector<std::string>>>
+    principals(std::optional<std::string> after, std::size_t limit) override;
+    boost::asio::awaitable<result<std::vector<run_record>>>
+    runs(thread_key key, std::int64_t after, std::size_t limit) override;
+    boost::asio::awaitable<result<std::vector<std::string>>> attachment_digests(thread_key key
+    ) override;
+    boost::asio::awaitable<result<bool>> restore(whole_thread what) override;
+    boost::asio::awaitable<result<forgotten_principal>> forget_principal(std::string principal
+    ) override;
+    boost::asio::awaitable<result<void>> scrub() override;
     boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit
     ) override;

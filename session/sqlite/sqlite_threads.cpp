@@ -69,6 +69,11 @@ sqlite_threads::sqlite_threads(database& db)
       add_event_(
           db, "INSERT INTO session_events (thread, sequence, type, run_id, timestamp, data) "
               "VALUES (?, ?, ?, ?, ?, ?)"
+      ),
+      set_created_(db, "UPDATE threads SET created_at = ?2 WHERE id = ?1"),
+      principals_(
+          db, "SELECT DISTINCT principal FROM threads WHERE ?1 IS NULL OR principal > ?1 "
+              "ORDER BY principal LIMIT ?2"
       ) {}
 
 std::optional<thread_position> sqlite_threads::find(const thread_key& key) {
@@ -127,6 +132,20 @@ sqlite_threads::claim_call(std::int64_t thread, const call_claim& claim, unix_ms
         return std::nullopt;
     }
     return call_claim{claim.call_id, std::string(row.text(0)), row.integer(1)};
+}
+
+void sqlite_threads::set_created(std::int64_t thread, unix_ms created_at) {
+    set_created_.execute(thread, created_at);
+}
+
+std::vector<std::string>
+sqlite_threads::principals(const std::optional<std::string>& after, std::size_t limit) {
+    std::vector<std::string> found;
+    statement::rows row = principals_.query(after, std::uint64_t{limit});
+    while (row.next()) {
+        found.emplace_back(row.text(0));
+    }
+    return found;
 }
 
 void sqlite_threads::add_rows(const thread_position& at, const stored_change& what) {

@@ -4,9 +4,11 @@
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/store/stored_change.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agui::session {
 
@@ -29,6 +31,12 @@ public:
         const thread_position& at, const stored_change& what,
         std::optional<unix_ms> last_run_at = std::nullopt
     );
+
+    /// Gives a thread the time of its creation.
+    void set_created(std::int64_t thread, unix_ms created_at);
+    /// store::principals().
+    [[nodiscard]] std::vector<std::string>
+    principals(const std::optional<std::string>& after, std::size_t limit);
 
     /// Claims a pending call (store::claim_call()). nullopt: the thread has no such call that is
     /// pending.
@@ -55,6 +63,8 @@ private:
     statement claim_call_;
     statement replace_title_;
     statement add_event_;
+    statement set_created_;
+    statement principals_;
 };
 
 } // namespace agui::session

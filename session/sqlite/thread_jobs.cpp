@@ -1,6 +1,7 @@
 #include "session/sqlite/thread_jobs.hpp"
 
 #include "session/base/failpoint.hpp"
+#include "session/store/store_failures.hpp"
 
 #include <utility>
 
@@ -87,6 +88,36 @@ bool thread_jobs::remove(const thread_key& key) {
         tables_.log.close(run_number);
     }
     return true;
+}
+
+result<bool> thread_jobs::restore(const whole_thread& what, const stored_change& content) {
+    if (tables_.threads.find(what.key)) {
+        return false;
+    }
+    const std::string& shared_id = what.access.shared_id;
+    if (!shared_id.empty() && tables_.access.is_taken(shared_id)) {
+        return shared_id_taken();
+    }
+    const std::int64_t thread = tables_.threads.create(what.key, {}, content, what.last_run_at);
+    tables_.threads.set_created(thread, what.created_at);
+    for (run_record run : what.runs) {
+        run.number = 0;
+        tables_.runs.set_log_state(tables_.runs.add(thread, run), log_state::dropped);
+    }
+    if (!shared_id.empty()) {
+        tables_.access.set(thread, what.access.entries, shared_id);
+    }
+    for (const attachment& each : what.attachments) {
+        tables_.attachments.keep(what.key, each);
+    }
+    return true;
+}
+
+forgotten_principal thread_jobs::forget(const std::string& principal) {
+    return {
+        .rights = tables_.access.erase_rights_of(principal),
+        .attachments = tables_.attachments.erase_of_principal(principal),
+    };
 }
 
 } // namespace agui::session

@@ -3,6 +3,7 @@
 #include "session/sqlite/sqlite_tables.hpp"
 #include "session/sqlite/sqlite_thread_reader.hpp"
 #include "session/store/store.hpp"
+#include "session/store/stored_change.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,10 @@ public:
     /// Makes a thread invisible; sqlite_removal deletes its rows. Returns false if there is no such
     /// thread. Runs in a transaction.
     [[nodiscard]] bool remove(const thread_key& key);
+    /// store::restore(); `content` is made of `what.content`. Runs in a transaction.
+    [[nodiscard]] result<bool> restore(const whole_thread& what, const stored_change& content);
+    /// store::forget_principal(). Runs in a transaction.
+    [[nodiscard]] forgotten_principal forget(const std::string& principal);
 
 private:
     [[nodiscard]] bool

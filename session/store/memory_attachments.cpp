@@ -53,6 +53,28 @@ void memory_attachments::erase(const thread_key& key) {
     kept_.erase(key);
 }
 
+std::vector<std::string> memory_attachments::digests(const thread_key& key) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> found;
+    if (const auto kept = kept_.find(key); kept != kept_.end()) {
+        for (const auto& [sha256, each] : kept->second) {
+            found.push_back(sha256);
+        }
+    }
+    return found;
+}
+
+std::size_t memory_attachments::erase_of(const std::string& principal) {
+    const std::lock_guard lock(mutex_);
+    std::size_t erased = 0;
+    auto thread = kept_.lower_bound({principal, {}});
+    while (thread != kept_.end() && thread->first.principal == principal) {
+        erased += thread->second.size();
+        thread = kept_.erase(thread);
+    }
+    return erased;
+}
+
 void memory_attachments::drop_before(unix_ms time) {
     const std::lock_guard lock(mutex_);
     for (auto thread = kept_.begin(); thread != kept_.end();) {

@@ -6,10 +6,12 @@
 #include "session/conversation/attachment.hpp"
 #include "session/conversation/thread.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agui::session {
 
@@ -26,6 +28,10 @@ public:
     [[nodiscard]] std::uint64_t bytes_of(const std::string& principal) const;
     /// Erases all attachments of a thread.
     void erase(const thread_key& key);
+    /// store::attachment_digests().
+    [[nodiscard]] std::vector<std::string> digests(const thread_key& key) const;
+    /// Erases all attachments of a principal and returns their number.
+    std::size_t erase_of(const std::string& principal);
     /// Erases all that were kept before that time.
     void drop_before(unix_ms time);
 

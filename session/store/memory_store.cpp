@@ -322,6 +322,60 @@ public:
         co_return true;
     }
 
+    asio::awaitable<result<std::vector<std::string>>>
+    principals(std::optional<std::string> after, std::size_t limit) override {
+        std::vector<std::string> found;
+        const std::lock_guard lock(mutex_);
+        auto next = after ? first_after(*after) : threads_.cbegin();
+        while (next != threads_.end() && found.size() < limit) {
+            found.push_back(next->first.principal);
+            next = first_after(found.back());
+        }
+        co_return found;
+    }
+
+    asio::awaitable<result<std::vector<run_record>>>
+    runs(thread_key key, std::int64_t after, std::size_t limit) override {
+        std::vector<run_record> page;
+        const std::shared_ptr<memory_thread> found = find(key);
+        if (!found) {
+            co_return page;
+        }
+        const std::lock_guard lock(found->mutex);
+        for (const run_record& each : found->runs) {
+            if (each.number > after && page.size() < limit) {
+                page.push_back(each);
+            }
+        }
+        co_return page;
+    }
+
+    asio::awaitable<result<std::vector<std::string>>> attachment_digests(thread_key key) override {
+        co_return attachments_.digests(key);
+    }
+
+    asio::awaitable<result<bool>> restore(whole_thread what) override {
+        co_return restore_now(std::move(what));
+    }
+
+    asio::awaitable<result<forgotten_principal>> forget_principal(std::string principal) override {
+        forgotten_principal gone;
+        {
+            const std::lock_guard lock(mutex_);
+            for (const auto& [shared_id, thread] : shared_) {
+                const std::lock_guard thread_lock(thread->mutex);
+                gone.rights += std::erase_if(thread->access.entries, [&](const access_entry& each) {
+                    return each.principal == principal;
+                });
+            }
+        }
+        gone.attachments = attachments_.erase_of(principal);
+        co_return gone;
+    }
+
+    // What was removed was in memory only.
+    asio::awaitable<result<void>> scrub() override { co_return result<void>(); }
+
     asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override {
         if (!held->is_held()) {
             co_return lease_is_lost();
@@ -352,6 +406,13 @@ private:
         const std::lock_guard lock(mutex_);
         const auto found = threads_.find(key);
         return found == threads_.end() ? nullptr : found->second;
+    }
+
+    /// The first thread of the principals after that one.
+    std::map<thread_key, std::shared_ptr<memory_thread>>::const_iterator
+    first_after(const std::string& principal) const AGUI_REQUIRES(mutex_) {
+        // The smallest text that is larger.
+        return threads_.lower_bound({principal + '\0', {}});
     }
 
     std::vector<std::shared_ptr<memory_thread>> threads_of(const std::string& principal) const {
@@ -442,6 +503,42 @@ private:
             threads_.emplace(std::move(key), target);
         }
         return begun;
+    }
+
+    result<bool> restore_now(whole_thread what) {
+        check_change({}, what.content);
+        if (has_twins(what.runs)) {
+            return run_id_taken();
+        }
+        const std::lock_guard lock(mutex_);
+        if (threads_.contains(what.key)) {
+            return false;
+        }
+        const std::string shared_id = what.access.shared_id;
+        if (!shared_id.empty() && shared_.contains(shared_id)) {
+            return shared_id_taken();
+        }
+        const auto made = std::make_shared<memory_thread>();
+        const std::lock_guard thread_lock(made->mutex);
+        made->number = ++thread_count_;
+        made->thread.key = what.key;
+        made->thread.version = first_version(made->number);
+        made->store(what.content, run_count_);
+        made->thread.created_at = what.created_at;
+        made->thread.last_run_at = what.last_run_at;
+        made->runs = std::move(what.runs);
+        for (run_record& each : made->runs) {
+            each.number = ++run_count_;
+        }
+        made->access = std::move(what.access);
+        for (attachment& each : what.attachments) {
+            (void)attachments_.keep(what.key, std::move(each), UINT64_MAX);
+        }
+        if (!shared_id.empty()) {
+            shared_.emplace(shared_id, made);
+        }
+        threads_.emplace(std::move(what.key), made);
+        return true;
     }
 
     result<std::int64_t>

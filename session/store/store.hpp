@@ -13,6 +13,7 @@
 #include "session/conversation/thread_access.hpp"
 #include "session/store/lease.hpp"
 #include "session/store/usage.hpp"
+#include "session/store/whole_thread.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -387,6 +388,32 @@ public:
     /// session events; also attachments kept for a thread that does not exist. Returns false if
     /// there was no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
+
+    // For copies of threads, and for the removal of a person's data.
+
+    /// The principals that own threads, in the order of their bytes: those after `after`, at most
+    /// `limit`. nullopt for the first page.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<std::string>>>
+    principals(std::optional<std::string> after, std::size_t limit) = 0;
+    /// The records of the thread's runs with a number above `after`, at most `limit`, in the order
+    /// in which they began. Empty if there are no more, or if there is no such thread.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<run_record>>>
+    runs(thread_key key, std::int64_t after, std::size_t limit) = 0;
+    /// The digests of the thread's attachments, sorted.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<std::string>>>
+    attachment_digests(thread_key key) = 0;
+    /// Stores a thread that a store had before, all of it or nothing; it is durable when this
+    /// returns. Its runs have no logs. Returns false if there is such a thread. errc::conflict:
+    /// another thread has its shared id. errc::run_id_reused: two of its runs have the same id or
+    /// idempotency key. std::logic_error if its content does not fit a new thread (check_change).
+    [[nodiscard]] virtual boost::asio::awaitable<result<bool>> restore(whole_thread what) = 0;
+    /// Removes what is kept of a principal beside its threads: its rights in threads of others, and
+    /// all its attachments. Its usage stays.
+    [[nodiscard]] virtual boost::asio::awaitable<result<forgotten_principal>>
+    forget_principal(std::string principal) = 0;
+    /// Overwrites or drops what removed threads have left in files and tables of the store, as far
+    /// as the store can: see the READMEs of its rooms. May take long, and other writes may wait.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>> scrub() = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, its process has
     /// lost its lease, or its end could not be stored.

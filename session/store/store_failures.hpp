@@ -36,6 +36,10 @@ namespace agui::session {
     return {errc::conflict, "the thread has changed since it was read"};
 }
 
+[[nodiscard]] inline failure shared_id_taken() {
+    return {errc::conflict, "another thread has the shared id of this one"};
+}
+
 [[nodiscard]] inline failure lease_is_lost() {
     return {errc::lease_lost, "another process may have taken over the thread: try again"};
 }

@@ -415,6 +415,25 @@ public:
     asio::awaitable<result<std::uint64_t>> bytes_of_principal(std::string principal) override {
         return store_->bytes_of_principal(std::move(principal));
     }
+    asio::awaitable<result<std::vector<std::string>>>
+    principals(std::optional<std::string> after, std::size_t limit) override {
+        return store_->principals(std::move(after), limit);
+    }
+    asio::awaitable<result<std::vector<session::run_record>>>
+    runs(thread_key key, std::int64_t after, std::size_t limit) override {
+        return store_->runs(std::move(key), after, limit);
+    }
+    asio::awaitable<result<std::vector<std::string>>> attachment_digests(thread_key key) override {
+        return store_->attachment_digests(std::move(key));
+    }
+    asio::awaitable<result<bool>> restore(session::whole_thread what) override {
+        return store_->restore(std::move(what));
+    }
+    asio::awaitable<result<session::forgotten_principal>> forget_principal(std::string principal
+    ) override {
+        return store_->forget_principal(std::move(principal));
+    }
+    asio::awaitable<result<void>> scrub() override { return store_->scrub(); }
     bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
     asio::awaitable<result<std::vector<session::log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {

@@ -160,6 +160,26 @@ public:
     latest_run(session::thread_key) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<std::vector<std::string>>>
+    principals(std::optional<std::string>, std::size_t) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<session::run_record>>>
+    runs(session::thread_key, std::int64_t, std::size_t) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<std::string>>> attachment_digests(session::thread_key
+    ) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<bool>> restore(session::whole_thread) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<session::forgotten_principal>> forget_principal(std::string
+    ) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<void>> scrub() override { throw std::logic_error("not used"); }
     boost::asio::awaitable<result<session::thread_page>> list(session::thread_query) override {
         throw std::logic_error("not used");
     }

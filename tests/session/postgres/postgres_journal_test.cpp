@@ -210,6 +210,33 @@ TEST_F(PostgresJournal, ATakenOverRunHasAllThatItsGatewayHasShown) {
     EXPECT_EQ(log_of(*other, run), (std::vector<std::string>{delta(1), delta(2), delta(3), "end"}));
 }
 
+TEST_F(PostgresJournal, ScrubbingTakesOutErasedRunsOnly) {
+    store_ = open_with(1h, 1h); // Nothing else cleans the journal.
+    const lease_ptr other = get(store_->acquire(thread_2, "other"));
+    const std::int64_t kept = begin(*store_, thread_2, "other", other);
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    const std::int64_t run = begin(*store_, thread_1, "run_1", held);
+    say(kept, 1, {delta(1)}, other);
+    say(run, 1, {"secret"}, held);
+    const std::string rows_before = sql("SELECT count(*) FROM agui.journal");
+    done(store_->commit(thread_1, end_of(run, "run_1", 2), slice_of(run, 2, {"end"}), {held, true})
+    );
+    EXPECT_TRUE(get(store_->remove(thread_1)));
+    EXPECT_NE(row_of(run), "");
+    const std::string late = std::to_string(run);
+    sql("INSERT INTO agui.failed_attempts (run, at, model, status, request_id, bytes, body) VALUES "
+        "(" +
+        late + ", 1, '', 0, '', 6, 'secret')");
+
+    done(store_->scrub());
+
+    EXPECT_EQ(row_of(run), "");
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.failed_attempts"), "0");
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.journal"), rows_before) << "a missing row is a loss";
+    say(kept, 2, {delta(2)}, other);
+    EXPECT_EQ(log_of(*open(), kept), (std::vector<std::string>{delta(1), delta(2)}));
+}
+
 TEST_F(PostgresJournal, ALongRunGetsRowsFromTimeToTime) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t run = begin(*store_, thread_1, "run_1", held);

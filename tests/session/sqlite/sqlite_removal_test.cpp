@@ -7,6 +7,8 @@
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace agui::session {
 namespace {
@@ -53,6 +55,41 @@ TEST_F(SqliteRemoval, LeavesNothing) {
     }
     database db(path());
     EXPECT_EQ(rows(db), 0);
+}
+
+TEST_F(SqliteRemoval, ScrubbingLeavesNoByteOfARemovedThread) {
+    const std::string secret = "the-secret-of-ada";
+    const std::unique_ptr<store> subject = open();
+    begin(*subject, test::thread_2, "other"); // Its entries keep the journal.
+    const std::int64_t other = get(subject->find_run(test::thread_2, "other"))->number;
+    changes change;
+    for (node_index i = 0; i < 100; ++i) {
+        change.messages.push_back(user_message("m", secret + std::string(i * 50, 'x')));
+    }
+    change.branches.push_back({0, {.tip = 99, .updated_at = 1}});
+    change.state = json_text("\"" + secret + std::string(20'000, 's') + "\"");
+    const std::int64_t number = get(subject->begin(thread_1, test::run_of("run_1"), change)).number;
+    for (std::size_t i = 0; i < 3; ++i) { // Earlier documents leave free pages.
+        changes next;
+        next.state = json_text("\"" + secret + std::string(9'000 * i, 't') + "\"");
+        done(subject->commit(thread_1, next));
+    }
+    subject->append_log(test::slice_of(number, 1, {secret}), nullptr);
+    subject->append_log(test::slice_of(other, 1, {"kept"}), nullptr);
+    EXPECT_TRUE(get(subject->remove(thread_1)));
+    failed_attempt late;
+    late.run_number = number;
+    late.body = secret;
+    subject->keep_attempt(late);
+
+    done(subject->scrub());
+
+    for (const auto& each : std::filesystem::directory_iterator(folder().path())) {
+        std::ifstream file(each.path(), std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+        EXPECT_EQ(bytes.find(secret), std::string::npos) << each.path();
+    }
+    EXPECT_EQ(get(subject->read_log(other, 0, 10)).size(), 1U);
 }
 
 TEST_F(SqliteRemoval, EachStepIsBounded) {
