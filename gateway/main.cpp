@@ -2,6 +2,7 @@
 // the command line or the configuration is wrong.
 
 #include "gateway/config/config.hpp"
+#include "gateway/control/threads_command.hpp"
 #include "gateway/demo.hpp"
 #include "gateway/heap_trim.hpp"
 #include "gateway/mcp_listing.hpp"
@@ -10,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -38,6 +40,8 @@ struct command_line {
     bool check_config = false;
     bool print_config = false;
     bool print_mcp_tools = false;
+    gateway::threads_command threads;
+    std::optional<gateway::threads_command::action> threads_action; ///< Set for `threads`.
 };
 
 /// A new folder in the system's temporary folder, removed when the object is destroyed.
@@ -155,6 +159,74 @@ int run(command_line arguments) {
     );
 }
 
+/// Takes the path of the socket from the configuration, unless it is given. Returns false, and says
+/// why, if the configuration cannot be read.
+bool find_socket(command_line& arguments) {
+    std::string& socket = arguments.threads.socket;
+    if (!socket.empty() ||
+        (arguments.sources.file.empty() && arguments.sources.overrides.empty())) {
+        return true;
+    }
+    const auto loaded = gateway::load_config(arguments.sources);
+    if (!loaded) {
+        for (const std::string& line : loaded.error().lines) {
+            std::cerr << line << '\n';
+        }
+        std::cerr << "with --socket PATH, no configuration is needed\n";
+        return false;
+    }
+    socket = loaded->server.control_socket;
+    return true;
+}
+
+int run_threads(command_line arguments) {
+    arguments.threads.what = *arguments.threads_action;
+    if (!find_socket(arguments)) {
+        return exit_usage;
+    }
+    if (const std::string problem = problem_of(arguments.threads); !problem.empty()) {
+        std::cerr << problem << '\n';
+        return exit_usage;
+    }
+    return run_threads_command(
+        arguments.threads, std::cin, std::cout, std::cerr, ::isatty(STDIN_FILENO) != 0
+    );
+}
+
+/// Adds `threads export | import | purge`.
+void add_threads(CLI::App& app, command_line& arguments) {
+    using action = gateway::threads_command::action;
+    auto* threads = app.add_subcommand(
+        "threads", "Copy or remove the threads of users, through a running gateway"
+    );
+    threads->require_subcommand(1);
+    const auto add = [&](const char* name, const char* about, action what) {
+        auto* command = threads->add_subcommand(name, about);
+        gateway::threads_command& given = arguments.threads;
+        command->add_option("--socket", given.socket, "server.control_socket of the gateway")
+            ->type_name("PATH");
+        command
+            ->add_option("--config", arguments.sources.file, "Take the socket from this TOML file")
+            ->type_name("FILE");
+        command->add_option("--user", given.user, "Only the threads of this user")
+            ->type_name("NAME");
+        command->add_option("--tenant", given.tenant, "The tenant of the user")->type_name("NAME");
+        command->add_option("--thread", given.thread, "Only the thread with this id")
+            ->type_name("ID");
+        command->callback([&arguments, what] { arguments.threads_action = what; });
+        return command;
+    };
+    add("export", "Write threads to standard output, as JSON lines", action::copy_out);
+    add("import", "Read threads of an export from standard input", action::copy_in)
+        ->add_flag(
+            "--skip-existing", arguments.threads.skip_existing,
+            "Leave threads that exist as they are"
+        );
+    auto* purge = add("purge", "Remove everything that is kept of a user", action::purge);
+    purge->add_flag("--dry-run", arguments.threads.dry_run, "Only count the threads");
+    purge->add_flag("--yes", arguments.threads.yes, "Do not ask");
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -183,6 +255,7 @@ int main(int argc, char** argv) {
         "--print-mcp-tools", arguments.print_mcp_tools,
         "Print the tools of the MCP servers, with the digests that accept them, and exit"
     );
+    add_threads(app, arguments);
     app.set_version_flag("--version", "agui-gateway " AGUI_VERSION);
     try {
         app.parse(argc, argv);
@@ -190,6 +263,10 @@ int main(int argc, char** argv) {
         return app.exit(error) == 0 ? 0 : exit_usage;
     }
     try {
+        if (arguments.threads_action) {
+            std::signal(SIGPIPE, SIG_DFL); // `| head` ends an export.
+            return run_threads(std::move(arguments));
+        }
         raise_descriptor_limit();
         const gateway::heap_trim trim;
         return run(std::move(arguments));

@@ -229,6 +229,10 @@ asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
     co_await mcp->stop();
     control.close();
     door->close();
+    if (control_entry) {
+        control_entry->close();
+        control_entry->shut_down(steady::now() + closing_time);
+    }
     if (signals) {
         signals->cancel();
     }
@@ -293,6 +297,12 @@ std::uint16_t server::start() {
         },
         self.log
     );
+    if (const std::string& path = self.settings.server.control_socket; !path.empty()) {
+        self.control_entry = std::make_unique<control_door>(
+            first.context.get_executor(), path, self.make_control_parts(), self.log, self.memory,
+            self.large_bodies
+        );
+    }
     const std::size_t allowed = self.places.limits().all;
     if (allowed < self.settings.server.max_connections) {
         self.log.log(
@@ -344,6 +354,9 @@ std::uint16_t server::start() {
         return self.look_after_auth();
     });
     self.spawn("accepting connections has stopped", [&self] { return self.door->run(); });
+    if (self.control_entry) {
+        self.spawn("the control socket has stopped", [&self] { return self.control_entry->run(); });
+    }
     return self.door->endpoint().port();
 }
 

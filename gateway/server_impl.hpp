@@ -4,6 +4,7 @@
 #include "gateway/audit/audit_log.hpp"
 #include "gateway/audit/auth_failures.hpp"
 #include "gateway/console/kept_requests.hpp"
+#include "gateway/control/control_door.hpp"
 #include "gateway/http/connection_group.hpp"
 #include "gateway/http/listener.hpp"
 #include "gateway/http/router.hpp"
@@ -62,6 +63,7 @@ struct server::impl {
 
     std::vector<route> make_routes();
     std::vector<refusal_form> make_refusal_forms() const;
+    control_parts make_control_parts();
     void run_thread(io_thread& one);
     boost::asio::awaitable<void> prepare();
     boost::asio::awaitable<void> announce();
@@ -125,6 +127,7 @@ struct server::impl {
     connection_services services;
     std::unique_ptr<runner::mcp_tools> mcp;
     std::unique_ptr<listener> door;
+    std::unique_ptr<control_door> control_entry; ///< Null without server.control_socket.
     std::unique_ptr<boost::asio::signal_set> signals;
     std::unique_ptr<boost::asio::steady_timer> log_timer;
     std::unique_ptr<boost::asio::steady_timer> lost_timer;

@@ -273,6 +273,16 @@ std::vector<route> server::impl::make_routes() {
     return table;
 }
 
+control_parts server::impl::make_control_parts() {
+    control_parts parts{*store, runs, audit.get(), {}};
+    if (asked) {
+        parts.forget_thread = [this](std::string_view thread_id) {
+            asked->forget(thread_id);
+        };
+    }
+    return parts;
+}
+
 std::vector<refusal_form> server::impl::make_refusal_forms() const {
     if (settings.server.copilotkit_path.empty()) {
         return {};

@@ -70,6 +70,7 @@ allow gateway copilotkit routes http auth runs audit base
 allow gateway console http auth
 allow gateway ai routes http auth runs log base
 allow gateway peers http auth runs run log base
+allow gateway control http auth runs audit base
 allow gateway config http auth run quota audit base
 
 # A room that is not named above has no rules.

@@ -25,6 +25,12 @@ std::string_view to_string(audit_event what) noexcept {
         return "approval";
     case audit_event::thread_deleted:
         return "thread_deleted";
+    case audit_event::thread_exported:
+        return "thread_exported";
+    case audit_event::thread_imported:
+        return "thread_imported";
+    case audit_event::user_purged:
+        return "user_purged";
     case audit_event::access_changed:
         return "access_changed";
     case audit_event::session_began:

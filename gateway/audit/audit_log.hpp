@@ -13,15 +13,18 @@ namespace agui::gateway {
 
 /// What somebody did, or tried to do.
 enum class audit_event : std::uint8_t {
-    auth_failed,    ///< A request was refused: it has no or wrong credentials, or lacks a scope.
-    run_began,      ///< A run's beginning was stored.
-    run_ended,      ///< It has ended.
-    run_stopped,    ///< A stop was requested.
-    approval,       ///< An approval, or another interrupt, was answered.
-    thread_deleted, ///< The deletion of a thread was requested.
-    access_changed, ///< Who else may use a thread was changed.
-    session_began,  ///< A token was turned into a cookie.
-    session_ended,  ///< A browser was told to forget its cookie.
+    auth_failed,     ///< A request was refused: it has no or wrong credentials, or lacks a scope.
+    run_began,       ///< A run's beginning was stored.
+    run_ended,       ///< It has ended.
+    run_stopped,     ///< A stop was requested.
+    approval,        ///< An approval, or another interrupt, was answered.
+    thread_deleted,  ///< The deletion of a thread was requested.
+    thread_exported, ///< A thread was copied through the control socket.
+    thread_imported, ///< A thread was stored through it.
+    user_purged,     ///< What was kept of a user beside threads was removed through it.
+    access_changed,  ///< Who else may use a thread was changed.
+    session_began,   ///< A token was turned into a cookie.
+    session_ended,   ///< A browser was told to forget its cookie.
 };
 
 [[nodiscard]] std::string_view to_string(audit_event what) noexcept;

@@ -60,6 +60,8 @@ struct server_config {
     std::string copilotkit_path; ///< Path of CopilotKit's routes below base_path; empty for none.
     bool console = false;        ///< Serve the console at /console.
     std::string ai_path;         ///< Path of the AI SDK's routes below base_path; empty for none.
+    /// Path of the Unix socket of `agui-gateway threads`; empty for none.
+    std::string control_socket;
     std::string static_dir;
     bool spa = false; ///< See static_settings::spa.
     /// The Content-Security-Policy of the files of static_dir: the default if nullopt, none if

@@ -14,6 +14,9 @@
 namespace agui::gateway {
 namespace {
 
+/// Limit of Linux for the path of a Unix socket (sockaddr_un::sun_path, with its end).
+constexpr std::size_t socket_path_bytes_max = 107;
+
 bool is_origin(std::string_view text) {
     const std::size_t scheme = text.find("://");
     return scheme != std::string_view::npos && scheme > 0 &&
@@ -126,6 +129,12 @@ void describe_server(config_table& table, server_config& server) {
         table.problem("peer_url", "must be like \"http://10.0.0.3:8080\", without a final '/'");
     }
     table.value("peer_ca_file", server.peer_ca_file);
+    if (table.value("control_socket", server.control_socket) && !server.control_socket.empty()) {
+        const std::string& path = server.control_socket;
+        if (!path.starts_with('/') || path.ends_with('/') || path.size() > socket_path_bytes_max) {
+            table.problem("control_socket", "must be an absolute path of at most 107 bytes");
+        }
+    }
     if (table.value("static_dir", server.static_dir) && !server.static_dir.empty() &&
         !std::filesystem::is_directory(server.static_dir)) {
         table.problem("static_dir", "must be an existing folder");

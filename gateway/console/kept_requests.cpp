@@ -81,6 +81,16 @@ std::uint64_t kept_requests::sending(
     return last_;
 }
 
+void kept_requests::forget(std::string_view thread_id) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [&](const kept_request& each) AGUI_REQUIRES(mutex_) {
+        const bool is_meant = each.thread_id == thread_id;
+        bytes_ -= is_meant ? kept_bytes_of(each) : 0;
+        return is_meant;
+    });
+    memory_.shrink_to(bytes_);
+}
+
 void kept_requests::drop_oldest() {
     bytes_ -= kept_bytes_of(all_.front());
     all_.pop_front();

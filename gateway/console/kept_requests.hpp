@@ -57,6 +57,9 @@ public:
     /// Nullopt if there is none, or no longer.
     [[nodiscard]] std::optional<kept_request> find(std::uint64_t number) const;
 
+    /// Drops the requests of all threads with that id.
+    void forget(std::string_view thread_id);
+
 private:
     void drop_oldest() AGUI_REQUIRES(mutex_);
 

@@ -210,6 +210,29 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     co_return stopped;
 }
 
+boost::asio::awaitable<void> run_service::forget_ephemeral(std::string principal) {
+    const std::shared_ptr<run_core> core = core_;
+    session::store& store = core->ephemeral->store();
+    session::thread_query query;
+    query.principal = std::move(principal);
+    for (;;) {
+        const auto page = co_await store.list(query);
+        if (!page) {
+            co_return; // The store in memory does not fail.
+        }
+        for (const session::thread_summary& each : page->threads) {
+            const auto asked = std::chrono::steady_clock::now();
+            auto reached = core->registry.stop({each.key, true}, std::nullopt, asked);
+            (void)co_await reached.wait();
+            (void)co_await store.remove(each.key);
+        }
+        query.cursor = page->next_cursor;
+        if (query.cursor.empty()) {
+            co_return;
+        }
+    }
+}
+
 boost::asio::awaitable<result<session::run_record>>
 run_service::wait_for_end(thread_key key, std::string run_id) {
     const std::shared_ptr<run_core> core = core_;

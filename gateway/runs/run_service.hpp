@@ -89,6 +89,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<json_text>>
     change_state(session::thread_key key, session::state_change change);
 
+    /// Removes the principal's conversations that are not stored (forwardedProps.ephemeral), after
+    /// stopping their runs.
+    [[nodiscard]] boost::asio::awaitable<void> forget_ephemeral(std::string principal);
+
     /// gateway::steer().
     [[nodiscard]] boost::asio::awaitable<result<std::optional<steered_run>>>
     steer(steering what, std::chrono::steady_clock::time_point give_up);

@@ -82,6 +82,15 @@ TEST(Config, TheRoutesForTheAiSdkHaveAPathOfTheirOwn) {
     EXPECT_FALSE(load(minimal, {"server.ai_path=/x", "server.copilotkit_path=/x"}));
 }
 
+TEST(Config, TheControlSocketHasAnAbsolutePath) {
+    EXPECT_EQ(load(minimal)->server.control_socket, "");
+    EXPECT_TRUE(load(minimal, {"server.control_socket=/" + std::string(106, 'x')}));
+    for (const std::string path : {"control", "./control", "/run/"}) {
+        EXPECT_FALSE(load(minimal, {"server.control_socket=" + path})) << path;
+    }
+    EXPECT_FALSE(load(minimal, {"server.control_socket=/" + std::string(107, 'x')}));
+}
+
 TEST(Config, WarnsIfThePagesOfCopilotKitFindNoAgent) {
     const std::string other =
         std::string(minimal) + "[[agents]]\nid = \"other\"\nmodels = [\"main\"]\n";

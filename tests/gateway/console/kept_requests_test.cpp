@@ -61,6 +61,16 @@ TEST_F(KeptRequests, AreListedNewestFirstAndByThread) {
     EXPECT_FALSE(kept.find(4));
 }
 
+TEST_F(KeptRequests, AreForgottenByThread) {
+    send("{}", "a");
+    send("{}", "b");
+
+    kept.forget("a");
+
+    EXPECT_THAT(numbers(), ElementsAre(2));
+    EXPECT_EQ(memory.used(), 2U);
+}
+
 TEST_F(KeptRequests, TellHowTheirCallsEnded) {
     const auto answered = send("{}");
     const auto failed = send("{}");

@@ -1,0 +1,97 @@
+#include "gateway/control/copy_source.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+/// About the size of a batch.
+constexpr std::size_t copied_bytes_at_once = 65'536;
+
+class copy_source final : public event_source {
+public:
+    copy_source(session::store& from, heavy_work* heavy, copied_thread thread)
+        : store_(from), heavy_(heavy), lines_(std::move(thread)) {}
+
+    std::string_view content_type() const noexcept override { return "application/jsonl"; }
+    void open(asio::any_io_executor executor) override { executor_ = std::move(executor); }
+
+    void read(std::size_t, batch& out) override {
+        out.bytes.clear();
+        out.bytes.swap(ready_);
+        out.ended = is_over_;
+        out.cut_off = has_failed_;
+    }
+
+    // Also lets others use the thread.
+    asio::awaitable<void> wait() override {
+        co_await asio::post(executor_, asio::use_awaitable);
+        if (is_over_ || has_failed_) {
+            co_return;
+        }
+        // A line may have megabytes.
+        ready_ = co_await run_heavy(heavy_, as_parsing(lines_.thread().thread.bytes), [this] {
+            std::string lines;
+            while (lines.size() < copied_bytes_at_once && lines_.write_line(lines)) {
+            }
+            return lines;
+        });
+        if (!ready_.empty()) {
+            co_return;
+        }
+        if (next_ < lines_.thread().attachments.size()) {
+            co_await write_attachment(lines_.thread().attachments[next_++]);
+            co_return;
+        }
+        lines_.write_end(ready_);
+        is_over_ = true;
+    }
+
+    void wake() override {}
+    void cut_off() noexcept override {}
+    std::size_t backlog_bytes() const override { return 0; }
+    std::string_view heartbeat() const noexcept override { return {}; }
+    std::string_view cut_off_note() const noexcept override { return {}; }
+
+private:
+    asio::awaitable<void> write_attachment(std::string sha256) {
+        const auto found =
+            co_await store_.find_attachment(lines_.thread().thread.key, std::move(sha256));
+        has_failed_ = !found || !found->has_value();
+        if (has_failed_) {
+            co_return;
+        }
+        const session::attachment& what = **found;
+        ready_ = co_await run_heavy(heavy_, as_parsing(what.bytes.size()), [this, &what] {
+            std::string lines;
+            lines_.write_attachment(lines, what);
+            return lines;
+        });
+    }
+
+    session::store& store_;
+    heavy_work* const heavy_;
+    thread_writer lines_;
+    asio::any_io_executor executor_;
+    std::string ready_;    ///< To be read next.
+    std::size_t next_ = 0; ///< The attachment to be written next.
+    bool is_over_ = false; ///< `ready_` has the end.
+    bool has_failed_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<event_source>
+make_copy_source(session::store& from, heavy_work* heavy, copied_thread thread) {
+    return std::make_unique<copy_source>(from, heavy, std::move(thread));
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "gateway/base/event_source.hpp"
+#include "gateway/control/thread_lines.hpp"
+#include "session/base/heavy_work.hpp"
+#include "session/store/store.hpp"
+
+#include <memory>
+
+namespace agui::gateway {
+
+/// The lines of one thread as the body of a reply. Attachments are read from the store one at a
+/// time; if that fails, or one is gone, the reader is cut off. `from` and `heavy`, which may be
+/// null, must outlive it.
+[[nodiscard]] std::unique_ptr<event_source>
+make_copy_source(session::store& from, heavy_work* heavy, copied_thread thread);
+
+} // namespace agui::gateway
