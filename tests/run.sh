@@ -454,7 +454,7 @@ release_parts() {
     other_checks release
     if ! $all; then unit_tests release; fi
     fixtures release
-    end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs copilotkit_routes.test.mjs approvals.test.mjs questions.test.mjs resume_cases.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs subagents_elsewhere.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs tool_trust.test.mjs claims.test.mjs ai_sdk.test.mjs ai_routes.test.mjs ai_elsewhere.test.mjs tanstack.test.mjs titles.test.mjs
+    end_to_end release "end to end" agui.test.mjs protobuf.test.mjs capabilities.test.mjs copilotkit_routes.test.mjs approvals.test.mjs questions.test.mjs resume_cases.test.mjs state.test.mjs steer.test.mjs subagents.test.mjs subagents_elsewhere.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs page_agent.test.mjs page_parts.test.mjs example_client.test.mjs mcp.test.mjs tool_trust.test.mjs claims.test.mjs ai_sdk.test.mjs ai_routes.test.mjs ai_elsewhere.test.mjs tanstack.test.mjs titles.test.mjs persons_data.test.mjs
     gateway_agent && node_tests release "The agent of examples/clients" gateway_agent.test.mjs gateway_agent_lines.test.mjs gateway_agent_claims.test.mjs
     node_tests release "Stop and send, examples, defaults" stop_and_send.test.mjs examples_clients.test.mjs tools_example.test.mjs config_defaults.test.mjs
     node_tests release "Photos, generated media, the checker of random streams, dialects, models, vendors" photos.test.mjs generated_media.test.mjs model_streams/check.test.mjs dialects.test.mjs models.test.mjs vendors.test.mjs
@@ -536,7 +536,7 @@ sanitizer_parts() {
         model_streams dev 200 1000000
         input_fuzz dev 2000
         failpoints dev
-        node_tests dev "Approvals, questions and subagents at each failpoint" approvals.test.mjs questions.test.mjs subagents.test.mjs
+        node_tests dev "Approvals, questions, subagents and quotas at each failpoint" approvals.test.mjs questions.test.mjs subagents.test.mjs quotas.test.mjs
         full_disk dev
     fi
     # Only what has threads: everything else is the same as in the build before. The tests that are left out take
