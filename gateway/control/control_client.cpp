@@ -50,7 +50,7 @@ std::string target_of(std::string_view path, const control_client::parameters& q
 
 using request = http::request<http::string_body>;
 
-request request_of(std::string_view method, std::string target, std::string body) {
+request request_of(std::string_view method, std::string_view target, std::string body) {
     request made;
     made.version(11);
     made.method_string(method);

@@ -19,7 +19,7 @@ namespace {
 
 // Small enough to be read by any tool that reads lines; a multiple of three, so that the parts of
 // an attachment can be put together without decoding them.
-constexpr std::size_t attachment_bytes_a_line = 48U * 1024U;
+constexpr std::size_t attachment_bytes_a_line = 49'152;
 
 json::value number_or_null(session::node_index node) {
     return node == session::no_node ? json::value(nullptr) : json::value(std::uint64_t{node});

@@ -53,6 +53,7 @@ postgres_store::runs(thread_key key, std::int64_t after, std::size_t limit) {
         co_return found.error();
     }
     std::vector<run_record> page;
+    page.reserve(found->at(0).size());
     for (std::size_t i = 0; i < found->at(0).size(); ++i) {
         page.push_back(pg_run_at(found->at(0), i));
     }

@@ -145,13 +145,13 @@ TEST_F(ControlSocket, LeavesTheSocketOfALaterProcess) {
 }
 
 TEST_F(ControlSocket, NeedsAFolderThatNobodyElseCanWriteTo) {
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0770));
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0770), 0);
     EXPECT_THAT(problem(), HasSubstr("must not be writable by others"));
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0702));
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0702), 0);
     EXPECT_THAT(problem(), HasSubstr("must not be writable by others"));
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
     EXPECT_EQ(problem(), "");
-    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0700));
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0700), 0);
 }
 
 TEST_F(ControlSocket, NeedsAFolder) {
