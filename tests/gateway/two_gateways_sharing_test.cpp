@@ -7,15 +7,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace agui::test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 
 class TwoGatewaysSharing : public TwoGateways {
 protected:
@@ -88,6 +92,38 @@ TEST_P(TwoGatewaysSharing, AWriterUsesTheRunOfTheOtherGateway) {
     EXPECT_THAT(
         ask_at(a(), get("/agui/threads/t/messages", line_of("ada"))).body, HasSubstr("words of eve")
     );
+}
+
+TEST_P(TwoGatewaysSharing, ToolsOfAPassedRequestGetItsSenderAndItsHeaders) {
+    auto& hook = settings.tools.webhooks.emplace_back();
+    hook.definition.name = "hook";
+    hook.url = "http://127.0.0.1:1/";
+    hook.callers.from = "x-hook-token";
+    std::promise<runner::tool_invocation> seen;
+    options.tools.add(
+        {"paint", "", {}},
+        [&seen](runner::tool_invocation call) -> boost::asio::awaitable<runner::tool_outcome> {
+            seen.set_value(std::move(call));
+            co_return runner::tool_outcome{runner::tool_outcome::kind::result, "done"};
+        }
+    );
+    const std::string id = share_active("write");
+
+    const auto queued = open(
+        b(), post("/agui", run_body(id, "r2"), line_of("eve") + "X-Hook-Token: of-eve\r\n"),
+        R"("threadId":")" + id + '"'
+    );
+    model.answer({.text = "One"});
+    ASSERT_TRUE(model.wait_for_calls(2));
+    model.answer({.call_id = "c1"});
+    ASSERT_TRUE(model.wait_for_calls(3));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*queued), HasSubstr("RUN_FINISHED"));
+
+    const runner::tool_invocation call = seen.get_future().get();
+    EXPECT_EQ(call.principal, "ada");
+    EXPECT_EQ(call.sender, "eve");
+    EXPECT_THAT(call.headers, ElementsAre(Pair("x-hook-token", "of-eve")));
 }
 
 TEST_P(TwoGatewaysSharing, AWriterStopsTheRunOfTheOtherGateway) {
