@@ -154,11 +154,22 @@ mcp_link::mcp_link(
       accepted_(settings_.digest) {}
 
 void mcp_link::accept(std::string digest) {
-    if (digest != accepted_) {
-        accepted_ = std::move(digest);
-        lists_again_ = true; // A session that begins later lists the tools anyway.
-        tell();
+    if (digest == accepted_) {
+        return;
     }
+    accepted_ = std::move(digest);
+    lists_again_ = true; // A session that begins later lists the tools anyway.
+    // The server may give no list any more, so tools that are not accepted end before it does.
+    if (!accepted_.empty() && digests_.digest() != accepted_) {
+        refused_ = true;
+        (void)tools_.replace(settings_.client.server, {});
+        log_.log(
+            log_level::info,
+            "the tools of an MCP server are not offered until it lists the accepted ones",
+            {{"server", settings_.client.server}, {"accepted", accepted_}}
+        );
+    }
+    tell();
 }
 
 void mcp_link::tell() { news_.cancel(); }
@@ -257,11 +268,12 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
     (void)client.take_tools_changed();
     lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
-    if (!listed) {
-        co_return listed.error();
+    if (listed && !listed->is_whole && !accepted_.empty()) { // Its digest says nothing.
+        listed = mcp_protocol_failure("its list of tools could not be read to the end");
     }
-    if (!listed->is_whole && !accepted_.empty()) { // Its digest says nothing; it is tried again.
-        co_return mcp_protocol_failure("its list of tools could not be read to the end");
+    if (!listed) {
+        lists_again_ = lists_again_ || refused_ || !accepted_.empty();
+        co_return listed.error();
     }
     register_tools(*std::move(listed));
     co_return std::nullopt;

@@ -102,7 +102,7 @@ private:
     mcp_tool_digests digests_;                  ///< Digests of the last list.
     std::string accepted_;                      ///< mcp_server_settings::digest
     bool refused_ = false;                      ///< The last list is not the accepted one.
-    bool lists_again_ = false;                  ///< accept() was called since the last list.
+    bool lists_again_ = false;                  ///< The list has to be compared once more.
     std::string reported_refusal_;              ///< The last refused list; it is not repeated.
     bool wanted_ = false;                       ///< A call waits for a session.
     bool tried_ = false;

@@ -139,6 +139,7 @@ public:
     std::optional<runner::mcp_failure> refuse_open;
     std::optional<runner::mcp_failure> refuse_delivery;
     bool throw_delivery = false;
+    bool refuse_lists = false; ///< Each tools/list fails.
 
     std::vector<std::string> heard;
     std::vector<std::int64_t> forgotten;
@@ -147,6 +148,7 @@ public:
     int listening = 0;
     int closed = 0;
     int flushed = 0;
+    int refused_lists = 0;
     std::weak_ptr<channel> last;
 
 private:
@@ -165,6 +167,11 @@ private:
                 message, {{"protocolVersion", speaks},
                           {"capabilities", {{"tools", boost::json::object{}}}},
                           {"serverInfo", {{"name", "fake"}, {"version", "1"}}}}
+            );
+        } else if (name == "tools/list" && refuse_lists) {
+            ++refused_lists;
+            over.unanswered(
+                message, {.what = runner::mcp_failure::kind::refused, .detail = "status 500"}
             );
         } else if (name == "tools/list") {
             boost::json::array listed;

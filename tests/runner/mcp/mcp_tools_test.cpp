@@ -299,6 +299,38 @@ TEST_F(McpPinnedTools, AreOfferedAgainOnceTheirListIsAccepted) {
     until([&] { return !names().empty(); });
 }
 
+TEST_F(McpPinnedTools, AreWithdrawnAtOnceByAnotherDigestEvenIfTheyAreNotListedAgain) {
+    start_pinned();
+    const auto before = registry.snapshot();
+    server.refuse_lists = true;
+
+    tools().accept("s", std::string(64, '0'));
+
+    until([&] { return names().empty(); });
+    EXPECT_EQ(
+        say(run((*before->find("mcp__s__echo"))(invocation()))),
+        "error: The tool is not available, because its definition has changed."
+    );
+    EXPECT_EQ(refusals(), 0U) << "no list was refused";
+}
+
+TEST_F(McpPinnedTools, AreListedAgainUntilAListComes) {
+    start_pinned();
+    server.description = "Another one.";
+    say_changed();
+    until([&] { return names().empty(); });
+    server.refuse_lists = true;
+
+    tools().accept("s", digest_now());
+    until([&] { return server.refused_lists > 2; });
+    EXPECT_EQ(names(), list{});
+    server.refuse_lists = false;
+
+    until([&] { return !names().empty(); });
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+    EXPECT_EQ(server.channels, 1) << "in the same session";
+}
+
 TEST_F(McpPinnedTools, AListThatBreaksOffIsReadAgain) {
     server.tools = {"a", "b"};
     int lists = 0;
