@@ -14,6 +14,8 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -58,6 +60,45 @@ std::string error_text(std::string_view text) {
 mcp_failure cancelled_failure() {
     return {.what = mcp_failure::kind::cancelled, .detail = "cancelled"};
 }
+
+/// Adds the tools of all pages to a list, within its limits. Of tools that are shown under one name
+/// it takes the one whose own name is shown as it is, or else sorts first, so that the server's
+/// order does not decide which one is called.
+class distinct_tools {
+public:
+    explicit distinct_tools(mcp_client::tool_list& to) : to_(to) {}
+
+    void add(mcp_tool tool) {
+        const std::string shown = sound_text(tool.name);
+        const auto known = places_.find(shown);
+        mcp_tool* const other = known == places_.end() ? nullptr : &to_.tools[known->second];
+        const std::size_t with_it = bytes_ + tool.bytes - (other == nullptr ? 0 : other->bytes);
+        const bool is_wanted = other == nullptr ? to_.tools.size() < mcp_tools_max
+                                                : goes_before(tool.name, other->name, shown);
+        if (!is_wanted || with_it > mcp_definitions_bytes_max) {
+            ++to_.left_out;
+            return;
+        }
+        bytes_ = with_it;
+        if (other != nullptr) {
+            ++to_.left_out;
+            *other = std::move(tool);
+        } else {
+            places_.emplace(shown, to_.tools.size());
+            to_.tools.push_back(std::move(tool));
+        }
+    }
+
+private:
+    static bool
+    goes_before(std::string_view name, std::string_view other, std::string_view shown) noexcept {
+        return other != shown && (name == shown || name < other);
+    }
+
+    mcp_client::tool_list& to_;
+    std::map<std::string, std::size_t, std::less<>> places_; ///< By the name that is shown.
+    std::size_t bytes_ = 0;
+};
 
 } // namespace
 
@@ -129,9 +170,8 @@ std::optional<mcp_failure> mcp_client::accept(const json::object& greeting) {
 asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
     const auto self = shared_from_this();
     tool_list all;
-    std::set<std::string> names;
+    distinct_tools distinct(all);
     std::set<std::string> cursors;
-    std::size_t bytes = 0;
     json::object params;
     for (;;) {
         mcp_result<json::object> answer =
@@ -160,14 +200,7 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
         }
         all.left_out += page->left_out;
         for (mcp_tool& tool : page->tools) {
-            const std::size_t with_it = bytes + tool.bytes;
-            if (all.tools.size() < mcp_tools_max && with_it <= mcp_definitions_bytes_max &&
-                names.insert(tool.name).second) {
-                bytes = with_it;
-                all.tools.push_back(std::move(tool));
-            } else {
-                ++all.left_out;
-            }
+            distinct.add(std::move(tool));
         }
         // A repeated cursor would lead to endless requests.
         if (page->next_cursor.empty() || !cursors.insert(page->next_cursor).second) {

@@ -64,7 +64,8 @@ public:
         bool is_whole = true;     ///< False if the server did not give one of the later pages.
     };
     /// The tools on all pages of the server's list, even if the server declares no tools. The list
-    /// ends at a page that the server does not give, or at a repeated cursor.
+    /// ends at a page that the server does not give, or at a repeated cursor. Of tools whose names
+    /// are shown alike (sound_text()) it has one, whatever their order.
     [[nodiscard]] boost::asio::awaitable<mcp_result<tool_list>> list_tools();
 
     /// Given the parameters of a notifications/progress of a call.

@@ -8,6 +8,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <random>
@@ -193,6 +194,23 @@ TEST_F(McpClient, ListsAllPages) {
     EXPECT_EQ(listed.tools[0].name, "a");
     EXPECT_EQ(listed.tools[1].name, "b");
     EXPECT_EQ(listed.left_out, 2U); // The second `a`, and the entry that is no tool.
+}
+
+TEST_F(McpClient, OfToolsThatAreShownAlikeTheListHasOneWhateverTheirOrder) {
+    connect();
+    std::vector<std::string> names{
+        "get\xE2\x80\x8B", "\x01get", "get", "put\xE2\x80\x8B", "p\xE2\x80\x8But"
+    };
+    for (int order = 0; order < 2; ++order) {
+        server.tools = names;
+        auto listed = run(client().list_tools()).value();
+        std::ranges::sort(listed.tools, {}, &mcp_tool::name);
+        ASSERT_EQ(listed.tools.size(), 2U);
+        EXPECT_EQ(listed.tools[0].name, "get") << "the one that is shown as it is";
+        EXPECT_EQ(listed.tools[1].name, "put\xE2\x80\x8B");
+        EXPECT_EQ(listed.left_out, 3U);
+        std::ranges::reverse(names);
+    }
 }
 
 TEST_F(McpClient, ARepeatedCursorEndsTheList) {
