@@ -1,12 +1,15 @@
 #include "session/history/delimited_results.hpp"
 
 #include "session/base/ascii.hpp"
+#include "session/conversation/media_part.hpp"
+#include "session/history/text_part.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -26,48 +29,98 @@ std::string_view without_blanks(std::string_view text) noexcept {
     return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
 }
 
+// What may stand behind a text.
+enum class text_end {
+    closed,    ///< No other text: it is followed by the end of its tags, or stands alone.
+    continued, ///< Another text, with nothing between.
+};
+
 // True if `text`, which follows a `<`, is the rest of such a tag, as a model may still read it:
-// with blanks anywhere, and without its end.
-bool is_result_tag(std::string_view text) noexcept {
+// with blanks anywhere, and without its end. If it is continued, its beginning is enough.
+bool is_result_tag(std::string_view text, text_end end) noexcept {
     text = without_blanks(text);
     if (text.starts_with('/')) {
         text = without_blanks(text.substr(1));
     }
-    if (!equal_ignoring_case(text.substr(0, result_tag.size()), result_tag)) {
+    const std::string_view name = text.substr(0, result_tag.size());
+    if (!equal_ignoring_case(name, result_tag.substr(0, name.size()))) {
         return false;
+    }
+    if (name.size() < result_tag.size()) { // The text has ended.
+        return end == text_end::continued;
     }
     const std::string_view rest = text.substr(result_tag.size());
     return rest.empty() || rest.starts_with('>') || rest.starts_with('/') ||
            blanks.find(rest.front()) != std::string_view::npos;
 }
 
-void escape_result_tags(std::string& text) {
+void escape_result_tags(std::string& text, text_end end = text_end::closed) {
     for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
-        if (is_result_tag(std::string_view(text).substr(at + 1))) {
+        if (is_result_tag(std::string_view(text).substr(at + 1), end)) {
             text.replace(at, 1, "&lt;");
         }
     }
 }
 
-template <class Edit>
-void edit_texts(content& value, Edit edit) {
-    if (auto* const text = std::get_if<std::string>(&value)) {
-        edit(*text);
+bool is_text_type(std::string_view mime_type) noexcept {
+    return mime_type.starts_with("text/") || mime_type.ends_with("json") ||
+           mime_type.ends_with("xml") || mime_type.ends_with("yaml");
+}
+
+// Model servers read a document of text to the model. Base64 that holds no tag stays as it is.
+void escape_document(json::object& part) {
+    const media_part given = read_media_part(part);
+    if (given.what != media_part::kind::document || given.from != media_part::source::data ||
+        !is_text_type(given.mime_type)) {
         return;
     }
-    for (json::value& part : std::get<json::array>(value)) {
-        json::object* const object = part.if_object();
-        json::value* const text = object == nullptr ? nullptr : object->if_contains("text");
-        if (text != nullptr && text->is_string()) {
-            std::string edited(text->get_string());
-            edit(edited);
-            *text = edited;
-        }
+    std::optional<std::string> text = decode_base64(given.value);
+    if (!text) {
+        return;
+    }
+    const std::size_t before = text->size();
+    escape_result_tags(*text);
+    if (text->size() == before) {
+        return;
+    }
+    const std::string data = encode_base64(*text);
+    const json::value type(given.mime_type);
+    const json::value* const source = part.if_contains("source");
+    if (source != nullptr && source->is_object()) {
+        part["source"] = {{"type", "data"}, {"value", data}, {"mimeType", type}};
+    } else { // A legacy part, whose data precedes its URL.
+        part["data"] = data;
+        part["mimeType"] = type;
+        part.erase("url");
     }
 }
 
-json::value text_part_of(std::string_view text) {
-    return json::object{{"type", "text"}, {"text", text}};
+void escape_part(json::object& part) {
+    const auto escape = [](std::string& text) {
+        escape_result_tags(text);
+    };
+    // Dialects join the texts of a result's parts.
+    escape_member(part, "text", [](std::string& text) {
+        escape_result_tags(text, text_end::continued);
+    });
+    escape_member(part, "filename", escape);
+    if (json::value* const metadata = part.if_contains("metadata");
+        metadata != nullptr && metadata->is_object()) {
+        escape_member(metadata->get_object(), "filename", escape);
+    }
+    escape_document(part);
+}
+
+void escape_content(content& value) {
+    if (auto* const text = std::get_if<std::string>(&value)) {
+        escape_result_tags(*text);
+        return;
+    }
+    for (json::value& part : std::get<json::array>(value)) {
+        if (json::object* const object = part.if_object()) {
+            escape_part(*object);
+        }
+    }
 }
 
 void delimit(std::string& text) {
@@ -77,8 +130,8 @@ void delimit(std::string& text) {
 
 void delimit(content& value) {
     if (auto* const parts = std::get_if<json::array>(&value)) {
-        parts->insert(parts->begin(), text_part_of(opening));
-        parts->push_back(text_part_of(closing));
+        parts->insert(parts->begin(), text_part(opening));
+        parts->push_back(text_part(closing));
     } else {
         delimit(std::get<std::string>(value));
     }
@@ -87,7 +140,7 @@ void delimit(content& value) {
 void delimit_result(message& result) {
     // Dialects add the error, unless it is the whole text.
     const bool is_error_only = result.error && *result.error == text_of(result.content);
-    edit_texts(result.content, escape_result_tags);
+    escape_content(result.content);
     if (!result.error || !is_empty(result.content)) {
         delimit(result.content);
     }
@@ -107,7 +160,7 @@ void delimit_results(std::vector<message>& messages, const foreign_tool_check& i
         if (each.role == role::assistant && !each.tool_calls.empty()) {
             answer = &each;
         } else if (each.role == role::user) {
-            edit_texts(each.content, escape_result_tags);
+            escape_content(each.content);
         } else if (each.role == role::tool && answer != nullptr) {
             const auto call =
                 std::ranges::find(answer->tool_calls, each.tool_call_id, &tool_call::id);

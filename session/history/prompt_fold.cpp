@@ -4,6 +4,7 @@
 #include "session/base/text_map.hpp"
 #include "session/history/delimited_text.hpp"
 #include "session/history/refused_turns.hpp"
+#include "session/history/text_part.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -116,22 +117,10 @@ void escape(content& value) {
         return;
     }
     for (json::value& part : std::get<json::array>(value)) {
-        json::object* const object = part.if_object();
-        json::value* const text = object == nullptr ? nullptr : object->if_contains("text");
-        if (text == nullptr || !text->is_string() ||
-            text->get_string().find('<') == json::string::npos) {
-            continue;
-        }
-        std::string escaped(text->get_string());
-        escape_parts(escaped);
-        if (escaped.size() != text->get_string().size()) {
-            *text = escaped;
+        if (json::object* const object = part.if_object()) {
+            escape_member(*object, "text", escape_parts);
         }
     }
-}
-
-json::value text_part(std::string_view text) {
-    return json::object{{"type", "text"}, {"text", text}};
 }
 
 // One text where possible, because servers of text models do not support parts.
