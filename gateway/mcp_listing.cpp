@@ -58,7 +58,7 @@ runner::mcp_result<listed_tools> ask_for_tools(const runner::mcp_server_settings
     return listed;
 }
 
-/// In one line that cannot change what a terminal shows.
+/// In one line.
 std::string definition_of(const runner::mcp_tool& tool) {
     boost::json::object definition{
         {"name", tool.name},
@@ -69,7 +69,17 @@ std::string definition_of(const runner::mcp_tool& tool) {
     if (!tool.resource_uri.empty()) {
         definition["resourceUri"] = tool.resource_uri;
     }
-    return sound_text(boost::json::serialize(definition));
+    return boost::json::serialize(definition);
+}
+
+/// In lines that cannot change what a terminal shows, and that hide nothing.
+void print_tool(std::ostream& out, const runner::mcp_tool& tool) {
+    const std::string definition = definition_of(tool);
+    const std::string visible = visible_text(definition);
+    if (visible != definition) {
+        out << "# Characters of the next tool that are not seen are written as \\u and a number:\n";
+    }
+    out << "# " << visible << '\n';
 }
 
 void print_tools(
@@ -87,7 +97,7 @@ void print_tools(
     }
     out << '\n';
     for (const runner::mcp_tool& tool : list.tools) {
-        out << "# " << definition_of(tool) << '\n';
+        print_tool(out, tool);
     }
     if (list.left_out > 0) {
         out << "# " << list.left_out << " more that cannot be offered\n";

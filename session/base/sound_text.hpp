@@ -16,4 +16,9 @@ namespace agui {
 /// `kept`. Use it for names and descriptions that others write, and people and models read.
 [[nodiscard]] std::string sound_text(std::string_view text, std::string_view kept = {});
 
+/// UTF-8 `text` with each character that a reader does not see, or that changes how others are
+/// shown, as `\uXXXX`, or as `\u{XXXXX}` if it is beyond U+FFFF. These are those of
+/// misleading_character(), joiners, variation selectors and blank letters.
+[[nodiscard]] std::string visible_text(std::string_view text);
+
 } // namespace agui

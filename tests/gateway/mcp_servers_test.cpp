@@ -129,6 +129,29 @@ TEST_F(McpServers, AreListedWithTheDigestsThatAcceptThem) {
     EXPECT_TRUE(offered);
 }
 
+TEST_F(McpServers, AreListedWithWhatAReaderOfATerminalWouldNotSee) {
+    gateway::mcp_server_config hiding = process();
+    std::string& code = hiding.args.at(1);
+    const std::string schema = R"({"type":"object"})";
+    code.replace(
+        code.find(schema), schema.size(), "{\"enum\":[\"a\xE2\x80\x8B\xF3\xA0\x81\x81\xC2\x9B\"]}"
+    );
+    settings.tools.mcp_servers = {hiding};
+    std::ostringstream out;
+    std::ostringstream problems;
+
+    EXPECT_TRUE(gateway::print_mcp_tools(settings, out, problems));
+
+    EXPECT_NE(
+        out.str().find("\"\n# Characters of the next tool that are not seen are written as \\u and "
+                       "a number:\n"
+                       R"(# {"name":"echo","description":"d","inputSchema":{"enum":)"
+                       R"(["a\u200b\u{e0041}\u009b"]},"destructive":true})"
+                       "\n"),
+        std::string::npos
+    ) << out.str();
+}
+
 TEST_F(McpServers, ThatCannotBeListedAreSaid) {
     gateway::mcp_server_config missing = process();
     missing.name = "missing";

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace agui {
 namespace {
 
@@ -34,6 +36,22 @@ TEST(SoundText, KeepsNamedCharactersAndAllOtherText) {
     EXPECT_EQ(
         sound_text("Gr\xC3\xBC\xC3\x9Fi \xF0\x9F\x98\x80"), "Gr\xC3\xBC\xC3\x9Fi \xF0\x9F\x98\x80"
     );
+}
+
+TEST(VisibleText, NamesWhatAReaderDoesNotSee) {
+    EXPECT_EQ(visible_text("a\xE2\x80\x8Bz"), "a\\u200bz");
+    EXPECT_EQ(visible_text("\x1b[31m\x7f\xC2\x9B"), "\\u001b[31m\\u007f\\u009b");
+    EXPECT_EQ(visible_text("pay \xE2\x80\xAEtxt.exe"), "pay \\u202etxt.exe");
+    EXPECT_EQ(visible_text("\xF3\xA0\x81\x81"), "\\u{e0041}") << "a tag";
+    EXPECT_EQ(visible_text("\xE2\x80\x8D\xEF\xB8\x8F"), "\\u200d\\ufe0f");
+    EXPECT_EQ(visible_text("\xF3\xA0\x84\x80"), "\\u{e0100}") << "a variation selector";
+    EXPECT_EQ(visible_text("\xE3\x85\xA4"), "\\u3164") << "a letter without a shape";
+}
+
+TEST(VisibleText, KeepsAllOtherText) {
+    const std::string text = "Gr\xC3\xBC\xC3\x9Fi \xF0\x9F\x98\x80 \\u200b";
+    EXPECT_EQ(visible_text(text), text);
+    EXPECT_EQ(visible_text(""), "");
 }
 
 } // namespace
