@@ -57,10 +57,11 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
 config_result<void> server::impl::reload(const config& fresh) {
     const std::lock_guard lock(reload_mutex);
     reopen_files();
-    config_result<config> next = with_secrets_of(settings, fresh);
-    if (!next) {
-        return next.error();
+    config_result<reread_config> taken = with_secrets_of(settings, fresh);
+    if (!taken) {
+        return taken.error();
     }
+    config* const next = &taken->settings;
     provider_list made;
     std::shared_ptr<key_source> keys = fetched_keys;
     std::shared_ptr<authenticator> checker; // Null if nothing in [auth] has changed.
@@ -103,6 +104,9 @@ config_result<void> server::impl::reload(const config& fresh) {
         "reloaded [auth] and the secrets, and the digests of MCP servers; other settings need a "
         "restart"
     );
+    for (const std::string& line : taken->left_out) {
+        log.log(log_level::warning, "a part was not reloaded", {{"problem", line}});
+    }
     warn_of_settings();
     return {};
 }

@@ -211,10 +211,12 @@ struct user_token_config {
 /// Where a tool server gets the credentials of the caller; see runner::caller_credentials.
 struct caller_credentials_config {
     std::vector<user_token_config> tokens; ///< `user_tokens`
-    std::string from;                      ///< `user_token_from`, in lower case; may be empty.
-    std::string as = "Authorization";      ///< `user_token_as`
+    bool had_tokens = false; ///< There were some when the process began; see with_secrets_of().
+    std::string from;        ///< `user_token_from`, in lower case; may be empty.
+    std::string as = "Authorization"; ///< `user_token_as`
 
-    [[nodiscard]] bool are_required() const noexcept { return !from.empty() || !tokens.empty(); }
+    [[nodiscard]] bool may_have_tokens() const noexcept { return had_tokens || !tokens.empty(); }
+    [[nodiscard]] bool are_required() const noexcept { return !from.empty() || may_have_tokens(); }
 };
 
 struct webhook_config {
@@ -422,11 +424,18 @@ struct config_sources {
 /// paths are relative to the working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
+/// A running configuration with what it takes of a later reading.
+struct reread_config {
+    config settings;
+    std::vector<std::string> left_out; ///< What it does not take, one line each.
+};
+
 /// `running` with the secrets, the [auth], the user_tokens and the digests of MCP servers of
-/// `fresh`, a later reading of the same configuration.
-/// Everything else in `fresh` is ignored, including models that `running` does not have. Fails if
-/// the result breaks a rule of load_config().
-[[nodiscard]] config_result<config> with_secrets_of(config running, const config& fresh);
+/// `fresh`, a later reading of the same configuration. Everything else in `fresh` is ignored,
+/// including models that `running` does not have. Whether a tool has user_tokens is decided at the
+/// start: one that had none gets none, and one that is no longer in `fresh` as it was loses them
+/// all, so that its calls are refused. Fails if the result breaks a rule of load_config().
+[[nodiscard]] config_result<reread_config> with_secrets_of(config running, const config& fresh);
 
 /// Warnings, one line each, about secrets that others may guess or read: `auth.token_env: …`.
 /// Checks file permissions too. No line holds a secret.

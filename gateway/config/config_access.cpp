@@ -1,6 +1,7 @@
 #include "gateway/config/config_access.hpp"
 
 #include "gateway/http/listener.hpp"
+#include "session/base/contains.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -16,34 +17,27 @@ constexpr std::size_t token_length_min = 16;
 /// The header that carries a bearer token.
 constexpr std::string_view token_header = "authorization";
 
-void check_passed_headers(
-    std::vector<access_problem>& problems, std::string_view table, std::string_view tool,
-    const std::vector<std::string>& names
+/// `place` is the key and what must not be the header, such as `user_token_from of "T" must not
+/// be`.
+void add_token_problem(
+    std::vector<access_problem>& problems, std::string_view table, std::string place
 ) {
-    if (std::ranges::find(names, token_header) == names.end()) {
-        return;
-    }
-    std::string text = "pass_headers of \"";
-    text.append(tool).append(
-        "\" must not hold Authorization, because with this auth.mode the header carries the "
-        "gateway's own token: use X-Upstream-Authorization"
-    );
-    problems.push_back({table, std::move(text)});
+    place.append(" Authorization, because with this auth.mode the header carries the gateway's own "
+                 "token: use X-Upstream-Authorization");
+    problems.push_back({table, std::move(place)});
 }
 
-void check_passed_token(
-    std::vector<access_problem>& problems, std::string_view table, std::string_view tool,
-    const caller_credentials_config& callers
+/// Finds what would give the gateway's own token to a tool.
+void check_tool(
+    std::vector<access_problem>& problems, std::string_view table, const std::string& tool,
+    const std::vector<std::string>& passed, const caller_credentials_config& callers
 ) {
-    if (callers.from != token_header) {
-        return;
+    if (contains(passed, token_header)) {
+        add_token_problem(problems, table, "pass_headers of \"" + tool + "\" must not hold");
     }
-    std::string text = "user_token_from of \"";
-    text.append(tool).append(
-        "\" must not be Authorization, because with this auth.mode the header carries the "
-        "gateway's own token: use X-Upstream-Authorization"
-    );
-    problems.push_back({table, std::move(text)});
+    if (callers.from == token_header) {
+        add_token_problem(problems, table, "user_token_from of \"" + tool + "\" must not be");
+    }
 }
 
 void check_file(std::vector<std::string>& found, const std::string& key, const secret& value) {
@@ -147,12 +141,10 @@ std::vector<access_problem> access_problems(const config& all) {
     }
     if (all.auth && (all.auth->kind == mode::bearer || all.auth->kind == mode::jwt)) {
         for (const webhook_config& tool : all.tools.webhooks) {
-            check_passed_headers(problems, "tools", tool.definition.name, tool.pass_headers);
-            check_passed_token(problems, "tools", tool.definition.name, tool.callers);
+            check_tool(problems, "tools", tool.definition.name, tool.pass_headers, tool.callers);
         }
         for (const mcp_server_config& server : all.tools.mcp_servers) {
-            check_passed_headers(problems, "mcp_servers", server.name, server.pass_headers);
-            check_passed_token(problems, "mcp_servers", server.name, server.callers);
+            check_tool(problems, "mcp_servers", server.name, server.pass_headers, server.callers);
         }
     }
     return problems;
@@ -160,47 +152,65 @@ std::vector<access_problem> access_problems(const config& all) {
 
 namespace {
 
-using problem_lines = std::vector<std::string>;
+using left_out_lines = std::vector<std::string>;
 
 // Whether callers have credentials of their own is decided at the start.
 void take_tokens(
-    problem_lines& problems, const std::string& name, caller_credentials_config& running,
+    left_out_lines& left_out, const std::string& name, caller_credentials_config& running,
     const caller_credentials_config& fresh
 ) {
-    if (running.tokens.empty() && !fresh.tokens.empty()) {
-        problems.push_back(name + ".user_tokens: needs a restart, because there were none");
-    }
-    if (running.are_required()) {
+    if (running.may_have_tokens()) {
+        running.had_tokens = true;
         running.tokens = fresh.tokens;
+    } else if (!fresh.tokens.empty()) {
+        left_out.push_back(name + ".user_tokens: needs a restart, because there were none");
+    }
+}
+
+// The tokens may have been revoked, and others may not belong to the server that is running.
+void end_tokens(
+    left_out_lines& left_out, const std::string& name, caller_credentials_config& running
+) {
+    if (running.may_have_tokens()) {
+        running.had_tokens = true;
+        running.tokens.clear();
+        left_out.push_back(
+            name + ": needs a restart, because it was changed or removed; until then, calls with "
+                   "its user_tokens are refused"
+        );
     }
 }
 
 // Tokens and a digest belong to the server for which they were made.
-void take_tools(problem_lines& problems, tools_config& running, const tools_config& fresh) {
+void take_tools(left_out_lines& left_out, tools_config& running, const tools_config& fresh) {
     for (mcp_server_config& server : running.mcp_servers) {
+        const std::string name = "mcp_servers." + server.name;
         const auto same =
             std::ranges::find(fresh.mcp_servers, server.name, &mcp_server_config::name);
         if (same != fresh.mcp_servers.end() && same->url == server.url &&
             same->command == server.command && same->args == server.args) {
             server.digest = same->digest;
-            take_tokens(problems, "mcp_servers." + server.name, server.callers, same->callers);
+            take_tokens(left_out, name, server.callers, same->callers);
+        } else {
+            end_tokens(left_out, name, server.callers);
         }
     }
     for (webhook_config& tool : running.webhooks) {
+        const std::string name = "tools.webhook." + tool.definition.name;
         const auto same = std::ranges::find_if(fresh.webhooks, [&tool](const auto& each) {
             return each.definition.name == tool.definition.name;
         });
         if (same != fresh.webhooks.end() && same->url == tool.url) {
-            take_tokens(
-                problems, "tools.webhook." + tool.definition.name, tool.callers, same->callers
-            );
+            take_tokens(left_out, name, tool.callers, same->callers);
+        } else {
+            end_tokens(left_out, name, tool.callers);
         }
     }
 }
 
 } // namespace
 
-config_result<config> with_secrets_of(config running, const config& fresh) {
+config_result<reread_config> with_secrets_of(config running, const config& fresh) {
     if (running.auth && !fresh.auth) { // The file may be just being written.
         return config_problems{{"auth: the table is missing; mode = \"none\" lets everybody in"}};
     }
@@ -214,15 +224,16 @@ config_result<config> with_secrets_of(config running, const config& fresh) {
             model.api_key = same->api_key;
         }
     }
+    std::vector<std::string> left_out;
+    take_tools(left_out, running.tools, fresh.tools);
     config_problems problems;
-    take_tools(problems.lines, running.tools, fresh.tools);
     for (const access_problem& each : access_problems(running)) {
         problems.lines.push_back(std::string(each.table) + ": " + each.text);
     }
     if (!problems.lines.empty()) {
         return problems;
     }
-    return running;
+    return reread_config{std::move(running), std::move(left_out)};
 }
 
 std::vector<std::string> weak_secrets(const config& what) {

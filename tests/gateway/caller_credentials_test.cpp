@@ -28,6 +28,8 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 /// A webhook at /hook and an MCP server at /mcp with the tool `echo`, on a thread of its own. Each
@@ -320,22 +322,63 @@ TEST_F(CallerCredentials, AreRereadOnReload) {
     EXPECT_EQ(tools.calls().size(), 2U);
 }
 
-TEST_F(CallerCredentials, AreNotIntroducedByAReload) {
+TEST_F(CallerCredentials, ComeBackByAReload) {
+    settings.tools.mcp_servers = {mcp_server()};
+    add_user(settings.tools.mcp_servers[0].callers, "ada", "of-ada");
+    start();
+    gateway::config fresh = settings;
+    fresh.tools.mcp_servers[0].callers.tokens.clear();
+    EXPECT_TRUE(server->reload(fresh));
+    EXPECT_THAT(run_as("ada", "t1").body, HasSubstr(refusal()));
+
+    EXPECT_TRUE(server->reload(settings));
+
+    EXPECT_THAT(run_as("ada", "t2").body, HasSubstr("called with Bearer of-ada"));
+    EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("was not reloaded"))));
+}
+
+TEST_F(CallerCredentials, EndWithTheServerForWhichTheyWere) {
+    settings.tools.mcp_servers = {mcp_server()};
+    settings.tools.webhooks = {webhook()};
+    add_user(settings.tools.mcp_servers[0].callers, "ada", "of-ada");
+    add_user(settings.tools.webhooks[0].callers, "ada", "of-ada");
+    start();
+    gateway::config fresh = settings;
+    fresh.tools.mcp_servers[0].url = tools.url("/other");
+    fresh.tools.webhooks.clear();
+
+    EXPECT_TRUE(server->reload(fresh));
+
+    EXPECT_THAT(run_as("ada", "t1").body, HasSubstr(refusal()));
+    tool = "hook";
+    EXPECT_THAT(run_as("ada", "t2").body, HasSubstr(refusal()));
+    EXPECT_THAT(tools.calls(), IsEmpty());
+    EXPECT_THAT(
+        log.lines(), IsSupersetOf(
+                         {HasSubstr("mcp_servers.files: needs a restart"),
+                          HasSubstr("tools.webhook.hook: needs a restart")}
+                     )
+    );
+}
+
+TEST_F(CallerCredentials, AreNotIntroducedByAReloadWhichTakesTheRest) {
     settings.tools.webhooks = {webhook()};
     settings.tools.mcp_servers = {mcp_server()};
     start();
     gateway::config fresh = settings;
     add_user(fresh.tools.webhooks[0].callers, "ada", "of-ada");
     add_user(fresh.tools.mcp_servers[0].callers, "ada", "of-ada");
+    std::erase_if(fresh.auth->tokens, [](const auto& each) { return each.name == "eve"; });
 
-    const auto done = server->reload(fresh);
+    EXPECT_TRUE(server->reload(fresh));
 
-    ASSERT_FALSE(done);
+    EXPECT_EQ(run_as("eve", "t1").status, 401) << "her token is revoked";
+    EXPECT_THAT(run_as("ada", "t2").body, HasSubstr("called with Bearer of-the-gateway"));
     EXPECT_THAT(
-        done.error().lines,
-        ElementsAre(
-            "mcp_servers.files.user_tokens: needs a restart, because there were none",
-            "tools.webhook.hook.user_tokens: needs a restart, because there were none"
+        log.lines(),
+        IsSupersetOf(
+            {HasSubstr("mcp_servers.files.user_tokens: needs a restart, because there were none"),
+             HasSubstr("tools.webhook.hook.user_tokens: needs a restart, because there were none")}
         )
     );
 }

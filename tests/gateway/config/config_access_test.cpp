@@ -92,7 +92,7 @@ TEST_F(ConfigAccess, ALaterReadingChangesSecretsAndAuthAlone) {
          "agents.0.models=[\"main\"]", "tools.external.0.name=t"}
     );
 
-    const config next = with_secrets_of(running, fresh).value();
+    const config next = with_secrets_of(running, fresh).value().settings;
 
     EXPECT_EQ(next.auth->token.value, token);
     EXPECT_EQ(next.models.at(0).api_key.value, "sk-2");
@@ -112,6 +112,67 @@ TEST_F(ConfigAccess, ALaterReadingMayNotOpenTheDoor) {
     fresh.server.allowed_hosts = {"app.example"};
     EXPECT_FALSE(with_secrets_of(running, fresh))
         << "it is the running server's address, and its allowed_hosts, that count";
+}
+
+TEST_F(ConfigAccess, ALaterReadingLeavesTheFirstTokensOfAToolOutAndTakesTheRest) {
+    const config running = load({"tools.webhook.0.name=t", "tools.webhook.0.url=http://h/"});
+    token = "another-token-of-that-length";
+    config fresh = load({"tools.webhook.0.name=t", "tools.webhook.0.url=http://h/"});
+    fresh.tools.webhooks.at(0).callers.tokens.resize(1);
+
+    const reread_config next = with_secrets_of(running, fresh).value();
+
+    EXPECT_EQ(next.settings.auth->token.value, token) << "a leaked token is revoked all the same";
+    EXPECT_FALSE(next.settings.tools.webhooks.at(0).callers.are_required());
+    EXPECT_THAT(
+        next.left_out,
+        ElementsAre("tools.webhook.t.user_tokens: needs a restart, because there were none")
+    );
+}
+
+TEST_F(ConfigAccess, TokensOfUsersMayBeRemovedAndComeBack) {
+    config running = load({"tools.webhook.0.name=t", "tools.webhook.0.url=http://h/"});
+    caller_credentials_config& callers = running.tools.webhooks.at(0).callers;
+    const config without = running;
+    callers.tokens.resize(1);
+    callers.tokens.at(0).user = "ada";
+    const config with = running;
+
+    const reread_config removed = with_secrets_of(running, without).value();
+    const caller_credentials_config& none = removed.settings.tools.webhooks.at(0).callers;
+    EXPECT_THAT(none.tokens, IsEmpty());
+    EXPECT_TRUE(none.are_required()) << "the gateway's own do not take their place";
+
+    const reread_config back = with_secrets_of(removed.settings, with).value();
+    EXPECT_EQ(back.settings.tools.webhooks.at(0).callers.tokens, callers.tokens);
+    EXPECT_THAT(removed.left_out, IsEmpty());
+    EXPECT_THAT(back.left_out, IsEmpty());
+}
+
+TEST_F(ConfigAccess, TokensOfUsersEndWithTheirTool) {
+    config running = load(
+        {"tools.webhook.0.name=t", "tools.webhook.0.url=http://h/", "mcp_servers.0.name=s",
+         "mcp_servers.0.url=http://h/mcp"}
+    );
+    running.tools.webhooks.at(0).callers.tokens.resize(1);
+    running.tools.mcp_servers.at(0).callers.tokens.resize(1);
+    config fresh = running;
+    fresh.tools.webhooks.at(0).url = "http://other/";
+    fresh.tools.mcp_servers.clear();
+
+    const reread_config next = with_secrets_of(running, fresh).value();
+
+    const webhook_config& hook = next.settings.tools.webhooks.at(0);
+    EXPECT_EQ(hook.url, running.tools.webhooks.at(0).url);
+    EXPECT_THAT(hook.callers.tokens, IsEmpty());
+    EXPECT_TRUE(hook.callers.are_required());
+    EXPECT_THAT(next.settings.tools.mcp_servers.at(0).callers.tokens, IsEmpty());
+    EXPECT_THAT(
+        next.left_out, ElementsAre(
+                           HasSubstr("mcp_servers.s: needs a restart, because it was changed"),
+                           HasSubstr("tools.webhook.t: needs a restart, because it was changed")
+                       )
+    );
 }
 
 TEST_F(ConfigAccess, ALaterReadingMayNotGiveTheTokenAway) {
