@@ -185,8 +185,9 @@ const runner::tool_registry& add_webhooks(
         runner::webhook_settings settings;
         settings.url = tool.url;
         settings.callers = users.of(tool);
+        // header_env holds the gateway's own credentials, which never go beside a caller's.
         settings.headers = tool.callers.are_required()
-                               ? headers_beside(tool.callers, tool.headers)
+                               ? tool.headers
                                : all_headers(tool.headers, tool.secret_headers);
         settings.method = tool.get ? runner::http_method::get : runner::http_method::post;
         settings.idempotent = tool.idempotent;

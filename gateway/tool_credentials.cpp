@@ -16,23 +16,23 @@ runner::stored_credentials::by_principal tokens_of(const caller_credentials_conf
     return tokens;
 }
 
-template <class Stored>
-void add(Stored& to, const std::string& name, const caller_credentials_config& callers) {
+void add(stored_by_name& to, const std::string& name, const caller_credentials_config& callers) {
     if (!callers.tokens.empty()) {
         to.emplace(name, std::make_shared<runner::stored_credentials>(tokens_of(callers)));
     }
 }
 
-template <class Stored>
-void put(const Stored& to, const std::string& name, const caller_credentials_config& callers) {
+void put(
+    const stored_by_name& to, const std::string& name, const caller_credentials_config& callers
+) {
     if (const auto found = to.find(name); found != to.end()) {
         found->second->replace(tokens_of(callers));
     }
 }
 
-template <class Stored>
-runner::caller_credentials
-from(const Stored& stored, const std::string& name, const caller_credentials_config& callers) {
+runner::caller_credentials from(
+    const stored_by_name& stored, const std::string& name, const caller_credentials_config& callers
+) {
     const auto found = stored.find(name);
     return {callers.as, callers.from, found == stored.end() ? nullptr : found->second};
 }

@@ -9,6 +9,10 @@
 
 namespace agui::gateway {
 
+/// By the name of the webhook or of the MCP server.
+using stored_by_name =
+    std::map<std::string, std::shared_ptr<runner::stored_credentials>, std::less<>>;
+
 /// The credentials of callers that the configuration has for webhooks and MCP servers
 /// (`user_tokens`).
 class tool_credentials {
@@ -23,10 +27,8 @@ public:
     void replace(const tools_config& tools) const;
 
 private:
-    using by_name = std::map<std::string, std::shared_ptr<runner::stored_credentials>, std::less<>>;
-
-    by_name webhooks_; ///< Those with user_tokens. Fixed, like the next.
-    by_name mcp_servers_;
+    stored_by_name webhooks_; ///< Those with user_tokens. Fixed, like the next.
+    stored_by_name mcp_servers_;
 };
 
 } // namespace agui::gateway
