@@ -29,7 +29,7 @@ public:
     explicit thread_writer(copied_thread from);
 
     /// Appends the next line to `out`. Returns false if there was none left: the attachments and
-    /// end_line() follow.
+    /// write_end() follow.
     [[nodiscard]] bool write_line(std::string& out);
     /// Appends the lines of one attachment.
     void write_attachment(std::string& out, const session::attachment& what);
@@ -79,5 +79,8 @@ private:
 /// checked: sizes, ids, references between lines and digests are. Runs and calls that were active
 /// have ended. errc::invalid_input: `path` is the number of the line, as `line 3`.
 [[nodiscard]] result<session::whole_thread> read_thread_lines(std::string_view lines);
+
+/// The thread that a first line names. It fails where read_thread_lines() would refuse the line.
+[[nodiscard]] result<session::thread_key> read_thread_head(std::string_view line);
 
 } // namespace agui::gateway

@@ -1,6 +1,5 @@
 #include "gateway/auth/caller.hpp"
 #include "gateway/control/thread_lines.hpp"
-#include "runner/base/utf8.hpp"
 #include "session/base/id.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/base/sha256_text.hpp"
@@ -183,6 +182,8 @@ public:
         }
         read_object_line(parsed->get_object());
     }
+
+    [[nodiscard]] const session::thread_key& key() const noexcept { return thread_.key; }
 
     session::whole_thread finish() {
         if (!is_complete_) {
@@ -521,6 +522,16 @@ result<session::whole_thread> read_thread_lines(std::string_view lines) {
         return reader.finish();
     } catch (const bad_line& wrong) {
         return failure{errc::invalid_input, wrong.what(), "line " + std::to_string(number)};
+    }
+}
+
+result<session::thread_key> read_thread_head(std::string_view line) {
+    thread_reader reader;
+    try {
+        reader.read(line);
+        return reader.key();
+    } catch (const bad_line& wrong) {
+        return failure{errc::invalid_input, wrong.what()};
     }
 }
 

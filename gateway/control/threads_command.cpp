@@ -274,7 +274,11 @@ private:
 
     void read_thread(std::string line) {
         const std::size_t begin = line_;
-        const bool is_wanted = is_meant(line);
+        const auto named = read_thread_head(line);
+        const bool is_wanted = named && is_meant(*named);
+        if (!named) {
+            refuse(begin, named.error().detail);
+        }
         std::string all;
         for (;;) {
             const bool is_end = line.starts_with(thread_end);
@@ -296,16 +300,11 @@ private:
         }
     }
 
-    [[nodiscard]] bool is_meant(const std::string& line) const {
-        const auto parsed = parse_json(line);
-        if (!parsed || !parsed->is_object()) {
-            return true; // The gateway says what is wrong.
-        }
-        const json::object& head = parsed->get_object();
-        return (!command_.user || *command_.user == text_of(head, "user")) &&
-               ((!command_.user && command_.tenant.empty()) ||
-                command_.tenant == text_of(head, "tenant")) &&
-               (!command_.thread || *command_.thread == text_of(head, "threadId"));
+    [[nodiscard]] bool is_meant(const session::thread_key& named) const {
+        const caller_name owner = name_of(named.principal);
+        return (!command_.user || *command_.user == owner.user) &&
+               ((!command_.user && command_.tenant.empty()) || command_.tenant == owner.tenant) &&
+               (!command_.thread || *command_.thread == named.thread_id);
     }
 
     void send_thread(std::string lines, std::size_t begin) {

@@ -175,6 +175,18 @@ TEST(ThreadLines, EndWhatWasActive) {
     }
 }
 
+TEST(ThreadLines, TellInTheirFirstWhatThreadTheyAreOf) {
+    const std::string lines = lines_of(some_thread());
+    const std::size_t end = lines.find('\n');
+    const auto named = gateway::read_thread_head(lines.substr(0, end));
+    ASSERT_TRUE(named);
+    EXPECT_EQ(*named, some_thread().thread.key);
+    EXPECT_FALSE(
+        gateway::read_thread_head(lines.substr(end + 1, lines.find('\n', end + 1) - end - 1))
+    );
+    EXPECT_FALSE(gateway::read_thread_head(R"({"type":"thread")"));
+}
+
 TEST(ThreadLines, ReplaceBytesThatAreNotUtf8) {
     copied_thread copy = some_thread();
     session::stored_message node;

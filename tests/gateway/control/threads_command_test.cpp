@@ -133,6 +133,31 @@ TEST_F(ThreadsCommand, RefusesAFileThatIsNone) {
     }
 }
 
+// A head that is nested deeper than other JSON may be is read like any other.
+TEST_F(ThreadsCommand, ImportsOnlyTheThreadsThatAreMeant) {
+    start();
+    begin("t1");
+    const std::string copy = copy_all();
+    std::string deep = R"(,"x":)" + std::string(100, '[') + std::string(100, ']') + "}\n";
+    std::string lines = copy;
+    lines.replace(lines.find('}', lines.find(R"("type":"thread")")), 2, deep);
+    EXPECT_EQ(run(purge_command()), 0);
+    threads_command what = command(threads_command::action::copy_in);
+    what.user = "ada";
+    EXPECT_EQ(run(what, lines), 0);
+    EXPECT_EQ(log_, "imported 0 threads, skipped 0, refused 0\n");
+
+    lines.replace(lines.find(R"("archived":false)"), 16, R"("archived":"no")");
+    EXPECT_EQ(run(what, lines), 1) << "nobody can tell whose it is";
+    EXPECT_THAT(log_, HasSubstr("from line 2 on was refused: archived: must be true or false"));
+    EXPECT_EQ(status_of("/agui/threads/t1/state"), 404);
+
+    what.user = "";
+    what.thread = "t1";
+    EXPECT_EQ(run(what, copy), 0);
+    EXPECT_EQ(log_, "imported 1 thread, skipped 0, refused 0\n");
+}
+
 TEST_F(ThreadsCommand, PurgesOneThread) {
     start();
     begin("t1");
