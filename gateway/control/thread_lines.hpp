@@ -77,7 +77,8 @@ private:
 
 /// Reads the lines of one thread, from its first to its end line. They are input that nobody has
 /// checked: sizes, ids, references between lines and digests are. Runs and calls that were active
-/// have ended. errc::invalid_input: `path` is the number of the line, as `line 3`.
+/// have ended, and so have calls that waited for an approval. errc::invalid_input: `path` is the
+/// number of the line, as `line 3`.
 [[nodiscard]] result<session::whole_thread> read_thread_lines(std::string_view lines);
 
 /// The thread that a first line names. It fails where read_thread_lines() would refuse the line.

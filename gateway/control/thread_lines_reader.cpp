@@ -1,10 +1,12 @@
 #include "gateway/auth/caller.hpp"
 #include "gateway/control/thread_lines.hpp"
 #include "session/base/id.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/base/sha256_text.hpp"
 #include "session/conversation/media_part.hpp"
 #include "session/conversation/message_json.hpp"
+#include "session/history/input_note.hpp"
 #include "session/history/title.hpp"
 #include "translator/input/document_reader.hpp"
 
@@ -147,13 +149,16 @@ bool is_compact(std::string_view text) noexcept {
     return true;
 }
 
-/// The status of a call after its run was cut off. An approval is lost with its run.
+/// The status of a call after its run was cut off. Nothing that a file says lets a tool of the
+/// server run: approvals are lost, and so is the work of subagents.
 session::call_status ended(session::call_status status) noexcept {
     using enum session::call_status;
     switch (status) {
     case open:
     case held:
+    case suspended:
         return dead;
+    case asked:
     case approved:
         return cancelled;
     case executing:
@@ -355,6 +360,9 @@ private:
         if (!status) {
             refuse("status", "is unknown");
         }
+        if (*status == session::call_status::asked || *status == session::call_status::approved) {
+            waiting_.insert(call.id);
+        }
         call.status = ended(*status);
         call.made_in = node_in(line, "madeIn", thread_.content.messages.size());
         if (!call_ids_.insert(call.id).second) {
@@ -495,11 +503,44 @@ private:
         if (branches == 0) {
             content.head.reset();
         }
+        end_calls_that_asked();
+        end_calls_of_subagents();
         is_complete_ = true;
+    }
+
+    // The note of a question holds the arguments with which an approval lets the tool go on, and no
+    // client is shown them. A call that comes later must not find one.
+    void end_calls_that_asked() {
+        std::set<std::string> asked;
+        for (const session::stored_message& each : thread_.content.messages) {
+            if (session::is_input_note(each.message)) {
+                asked.emplace(string_in(each.message.activity, "toolCallId"));
+            }
+        }
+        if (!std::ranges::includes(call_ids_, asked)) {
+            throw bad_line{"a message has a question or an answer of a call that is missing"};
+        }
+        for (session::call_record& call : thread_.content.calls) {
+            if (waiting_.contains(call.id) && asked.contains(call.id)) {
+                call.status = session::call_status::indeterminate; // Its tool had begun.
+            }
+        }
+    }
+
+    // Nobody waits for an answer to a call of a subagent that has ended.
+    void end_calls_of_subagents() {
+        const session::node_list& messages = thread_.content.messages;
+        for (session::call_record& call : thread_.content.calls) {
+            if (call.status == session::call_status::pending && call.made_in < messages.size() &&
+                !messages[call.made_in].message.subagent_run_id.empty()) {
+                call.status = session::call_status::dead;
+            }
+        }
     }
 
     session::whole_thread thread_;
     std::set<std::string> call_ids_;
+    std::set<std::string> waiting_; ///< Ids of calls that waited for an approval, or had one.
     std::set<std::string> run_names_;
     std::uint64_t attachment_size_ = 0; ///< Of the last attachment.
     std::uint64_t lines_ = 0;

@@ -4,6 +4,8 @@
 #include "session/base/sha256_text.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/conversation/prompt_record.hpp"
+#include "session/history/input_note.hpp"
+#include "session/history/subagent.hpp"
 #include "tests/support/thread_builder.hpp"
 
 #include <boost/json/array.hpp>
@@ -160,7 +162,8 @@ TEST(ThreadLines, EndWhatWasActive) {
         {call_status::held, call_status::dead},
         {call_status::approved, call_status::cancelled},
         {call_status::executing, call_status::indeterminate},
-        {call_status::asked, call_status::asked},
+        {call_status::suspended, call_status::dead},
+        {call_status::asked, call_status::cancelled},
     };
     for (const auto& [before, after] : cases) {
         SCOPED_TRACE(to_string(before));
@@ -173,6 +176,53 @@ TEST(ThreadLines, EndWhatWasActive) {
         EXPECT_EQ(read->runs[0].status, session::run_status::failed);
         EXPECT_EQ(read->runs[0].end_reason, "internal");
     }
+}
+
+// An approval would let the tool go on with the arguments of the note, which nobody is shown.
+TEST(ThreadLines, LetNoToolGoOnThatHasAsked) {
+    copied_thread copy = some_thread();
+    session::stored_message note;
+    note.message = session::question_note("a1", "c1", {"Sure?", {}, {}}, {"digest", "{\"x\":2}"});
+    note.parent = 1;
+    copy.thread.nodes.push_back(note);
+    for (const call_status status : {call_status::asked, call_status::approved}) {
+        copy.thread.calls[0].status = status;
+        const auto read = read_thread_lines(lines_of(copy));
+        ASSERT_TRUE(read);
+        EXPECT_EQ(read->content.calls[0].status, call_status::indeterminate);
+    }
+    copy.thread.calls[0].status = call_status::cancelled;
+    const auto read = read_thread_lines(lines_of(copy));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->content.calls[0].status, call_status::cancelled) << "it had ended before";
+}
+
+TEST(ThreadLines, HaveNoQuestionOfACallThatIsYetToCome) {
+    copied_thread copy = some_thread();
+    session::stored_message note;
+    note.message = session::question_note("a1", "c9", {"Sure?", {}, {}}, {"digest", "{\"x\":2}"});
+    copy.thread.nodes.push_back(note);
+
+    EXPECT_THAT(problem_of(lines_of(copy)), HasSubstr("of a call that is missing"));
+}
+
+TEST(ThreadLines, EndTheCallsOfSubagents) {
+    copied_thread copy = some_thread();
+    const session::node_index made_in = copy.thread.calls[1].made_in;
+    session::node_list nodes;
+    for (std::size_t i = 0; i < copy.thread.nodes.size(); ++i) {
+        session::stored_message node = copy.thread.nodes[i];
+        if (i == made_in) {
+            node.message.subagent_run_id = session::subagent_run_id("c1");
+        }
+        nodes.push_back(std::move(node));
+    }
+    copy.thread.nodes = std::move(nodes);
+
+    const auto read = read_thread_lines(lines_of(copy));
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->content.calls[1].status, call_status::dead);
 }
 
 TEST(ThreadLines, TellInTheirFirstWhatThreadTheyAreOf) {
