@@ -7,6 +7,7 @@
 #include "session/conversation/media_part.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/history/input_note.hpp"
+#include "session/history/prompt_fold.hpp"
 #include "session/history/title.hpp"
 #include "translator/input/document_reader.hpp"
 
@@ -412,10 +413,13 @@ private:
     }
 
     void read_tools(const json::object& line) {
-        set_once(
-            thread_.content.offered_tools,
-            json::array(array_in(line, "tools"), json::storage_ptr()), "tools"
-        );
+        const json::array& tools = array_in(line, "tools");
+        for (const json::value& each : tools) {
+            if (!each.is_object() || session::name_of_tool(each.get_object()).empty()) {
+                refuse("tools", "must hold objects with a name");
+            }
+        }
+        set_once(thread_.content.offered_tools, json::array(tools, json::storage_ptr()), "tools");
     }
     void read_context(const json::object& line) {
         set_once(
