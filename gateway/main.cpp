@@ -224,6 +224,16 @@ void add_threads(CLI::App& app, command_line& arguments) {
         );
     auto* purge = add("purge", "Remove everything that is kept of a user", action::purge);
     purge->add_flag("--dry-run", arguments.threads.dry_run, "Only count the threads");
+    purge
+        ->add_flag_callback(
+            "--nobody",
+            [&given = arguments.threads] {
+                given.nobody = true;
+                given.user = "";
+            },
+            "Instead of --user: the threads of a gateway without users"
+        )
+        ->excludes("--user");
     purge->add_flag("--yes", arguments.threads.yes, "Do not ask");
 }
 

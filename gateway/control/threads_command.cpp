@@ -420,14 +420,26 @@ private:
 std::string problem_of(const threads_command& command) {
     if (command.socket.empty()) {
         return "the path of the socket is needed: --socket PATH, or --config FILE of a gateway "
-               "with "
-               "server.control_socket";
+               "with server.control_socket";
+    }
+    const std::string user = command.user.value_or(std::string());
+    if ((!user.empty() && !is_caller_name(user)) ||
+        (!command.tenant.empty() && !is_caller_name(command.tenant))) {
+        return "--user and --tenant must be names of at most " + std::to_string(caller_name_max) +
+               " bytes without control characters";
+    }
+    if (command.user && user.empty() && !command.tenant.empty()) {
+        return "--tenant needs the name of a user in it, or no --user at all";
     }
     if (command.thread && !command.user) {
         return "--thread needs --user";
     }
     if (command.what == threads_command::action::purge && !command.user) {
-        return "purge needs --user";
+        return "purge needs --user, or --nobody";
+    }
+    if (command.what == threads_command::action::purge && user.empty() && !command.nobody) {
+        // A shell gives an empty text for a variable that is not set.
+        return "--user is empty: --nobody removes the threads of a gateway without users";
     }
     return {};
 }

@@ -13,6 +13,7 @@ struct threads_command {
     std::string socket;
     /// The threads that are meant: all, those of one user (who may be the empty one), or one.
     std::optional<std::string> user;
+    bool nobody = false; ///< purge: `user` is the empty one on purpose.
     std::string tenant;
     std::optional<std::string> thread;
     bool skip_existing = false; ///< import: threads that exist are no failure.

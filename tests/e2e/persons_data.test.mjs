@@ -375,6 +375,11 @@ describe('the command line', () => {
             assert.deepEqual(run('threads', 'export'), { code: 2, log: 'the path of the socket is needed: --socket PATH, or --config FILE of a gateway with server.control_socket\n' });
             assert.equal(run('threads').code, 2);
             assert.equal(run('threads', 'purge', '--socket', gateway.socket).code, 2);
+            assert.match(run('threads', 'purge', '--socket', gateway.socket, '--user', '', '--yes').log, /--nobody/);
+            assert.match(run('threads', 'export', '--socket', gateway.socket, '--user', '', '--tenant', 'acme').log, /--tenant/);
+            assert.match(run('threads', 'purge', '--socket', gateway.socket, '--user', 'a\nb', '--yes').log, /must be names/);
+            assert.equal(run('threads', 'purge', '--socket', gateway.socket, '--user', 'ada', '--nobody').code, 106);
+            assert.equal(run('threads', 'purge', '--socket', gateway.socket, '--nobody', '--dry-run').code, 0);
             assert.deepEqual(run('threads', 'purge', '--socket', gateway.socket, '--user', 'ada').log, 'about to remove 0 threads of "ada"\nnothing was removed: add --yes\n');
             assert.equal(run('threads', 'export', '--socket', '/nowhere/control').code, 1);
             assert.equal((fs.statSync(gateway.socket).mode & 0o777).toString(8), '600');

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace agui::test {
 namespace {
@@ -268,6 +269,32 @@ TEST(ThreadsCommandLine, NeedsAUserAndASocket) {
     what.user.reset();
     what.thread.reset();
     EXPECT_NE(problem_of(what), "");
+}
+
+TEST(ThreadsCommandLine, PurgesNobodyOnlyIfAskedTo) {
+    threads_command what;
+    what.socket = "/run/control";
+    what.user = "";
+    EXPECT_EQ(problem_of(what), "") << "an export of the threads of nobody";
+    what.what = threads_command::action::purge;
+    EXPECT_THAT(problem_of(what), HasSubstr("--nobody"));
+    what.nobody = true;
+    EXPECT_EQ(problem_of(what), "");
+}
+
+TEST(ThreadsCommandLine, NeedsNamesThatUsersCanHave) {
+    threads_command what;
+    what.socket = "/run/control";
+    const auto problem = [&](std::string user, std::string tenant) {
+        what.user = std::move(user);
+        what.tenant = std::move(tenant);
+        return problem_of(what);
+    };
+    EXPECT_EQ(problem("ada", "acme"), "");
+    EXPECT_NE(problem("ada\n", "acme"), "");
+    EXPECT_NE(problem("ada", "\xFF"), "");
+    EXPECT_NE(problem(std::string(256, 'a'), ""), "");
+    EXPECT_NE(problem("", "acme"), "") << "no user has an empty name in a tenant";
 }
 
 } // namespace
