@@ -64,6 +64,7 @@ struct server::impl {
     std::vector<route> make_routes();
     std::vector<refusal_form> make_refusal_forms() const;
     control_parts make_control_parts();
+    forget_thread_function make_forget_thread();
     void run_thread(io_thread& one);
     boost::asio::awaitable<void> prepare();
     boost::asio::awaitable<void> announce();

@@ -201,7 +201,8 @@ std::vector<route> server::impl::make_routes() {
         }
     }
     std::vector<route> of_threads = make_thread_routes(
-        *store, links, system_clock(), depth, heavy, settings.session.history.approval_life
+        *store, links, system_clock(), depth, heavy, settings.session.history.approval_life,
+        make_forget_thread()
     );
     if (const std::string& base = settings.server.copilotkit_path; !base.empty()) {
         copilotkit_parts parts{
@@ -274,13 +275,22 @@ std::vector<route> server::impl::make_routes() {
 }
 
 control_parts server::impl::make_control_parts() {
-    control_parts parts{*store, runs, audit.get(), {}};
+    control_parts parts{*store, runs, audit.get(), make_forget_thread(), {}};
     if (asked) {
-        parts.forget_thread = [this](std::string_view thread_id) {
-            asked->forget(thread_id);
+        parts.forget_principal = [this](std::string_view principal) {
+            asked->forget_principal(principal);
         };
     }
     return parts;
+}
+
+forget_thread_function server::impl::make_forget_thread() {
+    if (!asked) {
+        return {};
+    }
+    return [this](const session::thread_key& thread) {
+        asked->forget_thread(thread);
+    };
 }
 
 std::vector<refusal_form> server::impl::make_refusal_forms() const {

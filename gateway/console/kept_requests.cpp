@@ -61,6 +61,7 @@ std::uint64_t kept_requests::sending(
     const runner::model_request& request, std::size_t bytes, std::optional<std::string> body
 ) {
     kept_request made;
+    made.principal = request.principal;
     made.thread_id = request.thread;
     made.run_id = session::client_run_id(request.run);
     made.model = request.provider;
@@ -81,14 +82,25 @@ std::uint64_t kept_requests::sending(
     return last_;
 }
 
-void kept_requests::forget(std::string_view thread_id) {
+template <class Predicate>
+void kept_requests::drop(Predicate is_meant) {
     const std::lock_guard lock(mutex_);
     std::erase_if(all_, [&](const kept_request& each) AGUI_REQUIRES(mutex_) {
-        const bool is_meant = each.thread_id == thread_id;
-        bytes_ -= is_meant ? kept_bytes_of(each) : 0;
-        return is_meant;
+        const bool goes = is_meant(each);
+        bytes_ -= goes ? kept_bytes_of(each) : 0;
+        return goes;
     });
     memory_.shrink_to(bytes_);
+}
+
+void kept_requests::forget_thread(const session::thread_key& thread) {
+    drop([&](const kept_request& each) {
+        return each.principal == thread.principal && each.thread_id == thread.thread_id;
+    });
+}
+
+void kept_requests::forget_principal(std::string_view principal) {
+    drop([&](const kept_request& each) { return each.principal == principal; });
 }
 
 void kept_requests::drop_oldest() {

@@ -4,6 +4,7 @@
 #include "session/base/clock.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/base/mutex.hpp"
+#include "session/conversation/thread.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace agui::gateway {
 /// A request to a model server, as the console shows it.
 struct kept_request {
     std::uint64_t number = 0; ///< From 1, in the order of sending.
-    std::string thread_id;
+    std::string principal;    ///< Owner of the thread.
+    std::string thread_id;    ///< May be empty: the request for a title has none.
     std::string run_id;
     std::string model; ///< Name in [models].
     std::string asked; ///< The model that the request names.
@@ -57,10 +59,14 @@ public:
     /// Nullopt if there is none, or no longer.
     [[nodiscard]] std::optional<kept_request> find(std::uint64_t number) const;
 
-    /// Drops the requests of all threads with that id.
-    void forget(std::string_view thread_id);
+    /// Drops the requests of the thread.
+    void forget_thread(const session::thread_key& thread);
+    /// Drops the requests of all threads of the principal.
+    void forget_principal(std::string_view principal);
 
 private:
+    template <class Predicate>
+    void drop(Predicate is_meant);
     void drop_oldest() AGUI_REQUIRES(mutex_);
 
     const clock& time_;

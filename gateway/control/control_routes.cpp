@@ -6,7 +6,6 @@
 #include "gateway/control/thread_lines.hpp"
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
-#include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/pause.hpp"
 #include "session/store/store_failures.hpp"
@@ -196,6 +195,9 @@ public:
         if (!gone) {
             co_return to_reply(gone.error());
         }
+        if (parts_.forget_principal) {
+            parts_.forget_principal(*principal);
+        }
         note(request, audit_event::user_purged, {*principal, {}});
         co_return reply_with({{"rights", gone->rights}, {"attachments", gone->attachments}});
     }
@@ -218,7 +220,7 @@ private:
             }
             const auto taken = co_await parts_.store.acquire(key, {});
             if (taken) {
-                co_return co_await remove_held(*taken);
+                co_return co_await remove_held(parts_.store, *taken, parts_.forget_thread);
             }
             if (taken.error().code != errc::thread_busy ||
                 std::chrono::steady_clock::now() > give_up) {
@@ -226,23 +228,6 @@ private:
             }
             co_await pause(between_tries);
         }
-    }
-
-    asio::awaitable<result<bool>> remove_held(session::lease_ptr held) {
-        // Always released; otherwise a thread with that id could never be used again.
-        struct released_at_end {
-            ~released_at_end() { of.release(held); }
-            session::store& of;
-            const session::lease_ptr& held;
-        };
-        const released_at_end released{parts_.store, held};
-        check_failpoint("control.removing");
-        // Must not be const: co_return would make `true` of a const one.
-        auto removed = co_await parts_.store.remove(held->key());
-        if (removed && parts_.forget_thread) {
-            parts_.forget_thread(held->key().thread_id);
-        }
-        co_return removed;
     }
 
     void note(const http_request& request, audit_event what, const session::thread_key& key) const {

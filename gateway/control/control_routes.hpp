@@ -3,6 +3,7 @@
 #include "gateway/audit/audit_log.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/runs/run_service.hpp"
+#include "gateway/runs/thread_removal.hpp"
 #include "session/store/store.hpp"
 
 #include <functional>
@@ -16,8 +17,9 @@ struct control_parts {
     session::store& store;
     run_service& runs;
     audit_log* audit = nullptr; ///< May be null.
-    /// Drops what this process keeps of a thread outside of the store. May be empty.
-    std::function<void(std::string_view thread_id)> forget_thread;
+    forget_thread_function forget_thread;
+    /// The same for all threads of a principal, and what belongs to none. May be empty.
+    std::function<void(std::string_view principal)> forget_principal;
 };
 
 /// The routes of the control socket (gateway/control/README.md). Callers need scope::admin, which

@@ -4,7 +4,6 @@
 #include "gateway/http/query.hpp"
 #include "gateway/routes/messages_route.hpp"
 #include "gateway/routes/named_thread.hpp"
-#include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "session/history/approval.hpp"
 #include "session/history/title.hpp"
@@ -222,7 +221,8 @@ asio::awaitable<handler_reply> change_thread(
     co_return co_await show_thread(store, request);
 }
 
-asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
+asio::awaitable<handler_reply>
+delete_thread(session::store& store, const forget_thread_function& forget, http_request& request) {
     request.audited = {
         .what = audit_event::thread_deleted, .thread = request.path_parameters.at(0)
     };
@@ -236,18 +236,7 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
     if (!taken) {
         co_return to_reply(taken.error());
     }
-    // Always released; otherwise a thread with that id could never be used again.
-    struct return_at_end {
-        ~return_at_end() { of.release(held); }
-        session::store& of;
-        const session::lease_ptr& held;
-    };
-    const auto removed = co_await
-        [](session::store& of, const session::lease_ptr& held) -> asio::awaitable<result<bool>> {
-        const return_at_end returned{of, held};
-        check_failpoint("thread.removing");
-        co_return co_await of.remove(held->key());
-    }(store, *taken);
+    const auto removed = co_await remove_held(store, *taken, forget);
     if (!removed) {
         co_return to_reply(removed.error());
     }
@@ -406,7 +395,7 @@ asio::awaitable<handler_reply> show_branches(session::store& store, http_request
 
 std::vector<route> make_thread_routes(
     session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
-    heavy_work& heavy, std::chrono::seconds approval_life
+    heavy_work& heavy, std::chrono::seconds approval_life, forget_thread_function forget
 ) {
     using handler = asio::awaitable<handler_reply> (*)(session::store&, http_request&);
     const auto on_store = [&store](handler what) -> http_handler {
@@ -446,7 +435,8 @@ std::vector<route> make_thread_routes(
          .max_body_bytes = patch_bytes_max},
         {.method = "DELETE",
          .pattern = "/agui/threads/{threadId}",
-         .handler = on_store(delete_thread),
+         .handler = [&store, forget = std::move(forget)](http_request& request
+                    ) { return delete_thread(store, forget, request); },
          .access = route_access::needs(scope::delete_)},
     };
 }

@@ -2,6 +2,7 @@
 
 #include "gateway/http/router.hpp"
 #include "gateway/run/part_links.hpp"
+#include "gateway/runs/thread_removal.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
@@ -28,10 +29,11 @@ namespace agui::gateway {
 /// - GET /{id}/branches
 ///
 /// For an unknown thread the answer is 404, except that its messages are an empty list. `store`,
-/// `links`, `time` and `heavy` must outlive the handlers.
+/// `links`, `time` and `heavy` must outlive the handlers. `forget` is called for a thread that is
+/// removed.
 [[nodiscard]] std::vector<route> make_thread_routes(
     session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
-    heavy_work& heavy, std::chrono::seconds approval_life
+    heavy_work& heavy, std::chrono::seconds approval_life, forget_thread_function forget
 );
 
 } // namespace agui::gateway

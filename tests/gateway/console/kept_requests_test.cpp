@@ -20,10 +20,12 @@ using ::testing::ElementsAre;
 
 class KeptRequests : public ::testing::Test {
 protected:
-    std::uint64_t send(std::string body, std::string_view thread = "t") {
+    std::uint64_t
+    send(std::string body, std::string_view thread = "t", std::string_view principal = "ada") {
         runner::model_request request;
         request.provider = "main";
         request.parameters.model = "the-model";
+        request.principal = principal;
         request.thread = thread;
         request.run = "r";
         const std::size_t bytes = body.size();
@@ -64,10 +66,22 @@ TEST_F(KeptRequests, AreListedNewestFirstAndByThread) {
 TEST_F(KeptRequests, AreForgottenByThread) {
     send("{}", "a");
     send("{}", "b");
+    send("{}", "a", "eve");
 
-    kept.forget("a");
+    kept.forget_thread({"ada", "a"});
 
-    EXPECT_THAT(numbers(), ElementsAre(2));
+    EXPECT_THAT(numbers(), ElementsAre(3, 2));
+    EXPECT_EQ(memory.used(), 4U);
+}
+
+TEST_F(KeptRequests, AreForgottenByUser) {
+    send("{}", "a");
+    send("{}", "", "ada");
+    send("{}", "a", "eve");
+
+    kept.forget_principal("ada");
+
+    EXPECT_THAT(numbers(), ElementsAre(3));
     EXPECT_EQ(memory.used(), 2U);
 }
 

@@ -219,6 +219,22 @@ TEST_F(ThreadsCommand, RemovesConversationsThatAreNotStored) {
     EXPECT_EQ(status_of(events), 404);
 }
 
+// The console keeps requests in memory.
+TEST_F(ThreadsCommand, RemovesWhatTheConsoleHasOfThreadsThatAreGone) {
+    settings.server.console = true;
+    start();
+    begin("t1", "first secret");
+    const std::string removal = get("/agui/threads/t1");
+    ASSERT_EQ(ask(get("/console/requests/1")).status, 200);
+    EXPECT_EQ(ask("DELETE" + removal.substr(removal.find(' '))).status, 204);
+    EXPECT_EQ(ask(get("/console/requests/1")).status, 404);
+
+    begin("t2", "second secret");
+    EXPECT_EQ(ask(get("/console/requests/2")).status, 200);
+    EXPECT_EQ(run(purge_command()), 0);
+    EXPECT_EQ(ask(get("/console/requests/2")).status, 404);
+}
+
 TEST_F(ThreadsCommand, IsWrittenToTheAudit) {
     settings.audit.file = folder().file("audit.log");
     start();
