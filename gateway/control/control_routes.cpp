@@ -148,10 +148,11 @@ public:
     }
 
     asio::awaitable<handler_reply> import_thread(http_request& request) {
-        auto read =
-            co_await run_heavy(heavy(), request.body.size(), [lines = std::move(request.body)] {
-                return read_thread_lines(lines);
-            });
+        memory_share kept(budget_of(heavy()));
+        auto read = co_await run_heavy(
+            heavy(), request.body.size(),
+            [lines = std::move(request.body), &kept] { return read_thread_lines(lines, kept); }
+        );
         if (!read) {
             co_return to_reply(read.error());
         }

@@ -2,6 +2,7 @@
 
 #include "gateway/control/copied_thread.hpp"
 #include "session/base/error.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/store/whole_thread.hpp"
 
 #include <cstddef>
@@ -76,10 +77,14 @@ private:
 };
 
 /// Reads the lines of one thread, from its first to its end line. They are input that nobody has
-/// checked: sizes, ids, references between lines and digests are. Runs and calls that were active
-/// have ended, and so have calls that waited for an approval. errc::invalid_input: `path` is the
-/// number of the line, as `line 3`.
-[[nodiscard]] result<session::whole_thread> read_thread_lines(std::string_view lines);
+/// checked: sizes, ids, references between lines and digests are; the store checks that no two runs
+/// have the same name. Runs and calls that were active
+/// have ended, and so have calls that waited for an approval. `kept` grows by the memory that the
+/// thread takes; its budget, which may be null, also counts what reading takes.
+/// errc::invalid_input: `path` is the number of the line, as `line 3`. errc::overloaded: the budget
+/// has no room.
+[[nodiscard]] result<session::whole_thread>
+read_thread_lines(std::string_view lines, memory_share& kept);
 
 /// The thread that a first line names. It fails where read_thread_lines() would refuse the line.
 [[nodiscard]] result<session::thread_key> read_thread_head(std::string_view line);

@@ -2,6 +2,8 @@
 #include "gateway/control/thread_lines.hpp"
 #include "session/base/id.hpp"
 #include "session/base/json_member.hpp"
+#include "session/base/json_memory.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/base/sha256_text.hpp"
 #include "session/conversation/media_part.hpp"
@@ -171,6 +173,9 @@ session::call_status ended(session::call_status status) noexcept {
 
 class thread_reader {
 public:
+    /// `kept` must outlive the reader.
+    explicit thread_reader(memory_share& kept) : kept_(kept) {}
+
     void read(std::string_view line) {
         ++lines_;
         if (is_complete_) {
@@ -182,10 +187,15 @@ public:
         if (read_document_line(line)) {
             return;
         }
-        const auto parsed = parse_json(line, {.max_depth = line_depth_max});
+        const auto parsed =
+            parse_json(line, {.max_depth = line_depth_max, .budget = kept_.budget()});
+        if (!parsed && parsed.error().code == errc::overloaded) {
+            throw memory_refused();
+        }
         if (!parsed || !parsed->is_object()) {
             throw bad_line{"is not a JSON object in UTF-8"};
         }
+        keep_bytes(std::max(line.size(), counted_bytes(parsed->storage())));
         read_object_line(parsed->get_object());
     }
 
@@ -199,6 +209,13 @@ public:
     }
 
 private:
+    /// Counts memory that the thread takes. Throws memory_refused.
+    void keep_bytes(std::size_t bytes) {
+        if (!kept_.grow_to(kept_.held() + bytes)) {
+            throw memory_refused();
+        }
+    }
+
     /// Reads the line of a document that is kept as text.
     bool read_document_line(std::string_view line) {
         for (const std::string_view name : {"state", "metadata"}) {
@@ -219,7 +236,12 @@ private:
         translator::document_rules rules;
         rules.max_depth = line_depth_max;
         rules.all_as_text = true;
+        rules.budget = kept_.budget();
+        keep_bytes(text.size());
         auto read = translator::read_document(text, rules);
+        if (!read && read.error().code == errc::overloaded) {
+            throw memory_refused();
+        }
         if (!read) {
             refuse(name, "is not JSON in UTF-8, or too deep");
         }
@@ -316,7 +338,8 @@ private:
         node.parent = node_in(line, "parent", messages.size());
         node.run_id = run_id_in(line, "runId");
         node.created_at = time_in(line, "createdAt");
-        json::object stored = object_in(line, "message");
+        // Plain copies would stay in the memory of the parsed line, which one thread alone may use.
+        json::object stored(object_in(line, "message"), json::storage_ptr());
         if (line.contains("internal")) {
             for (const auto& each : object_in(line, "internal")) {
                 stored.insert(each);
@@ -542,6 +565,7 @@ private:
         }
     }
 
+    memory_share& kept_;
     session::whole_thread thread_;
     std::set<std::string> call_ids_;
     std::set<std::string> waiting_; ///< Ids of calls that waited for an approval, or had one.
@@ -554,8 +578,8 @@ private:
 
 } // namespace
 
-result<session::whole_thread> read_thread_lines(std::string_view lines) {
-    thread_reader reader;
+result<session::whole_thread> read_thread_lines(std::string_view lines, memory_share& kept) {
+    thread_reader reader(kept);
     std::size_t number = 0;
     try {
         while (!lines.empty()) {
@@ -567,11 +591,14 @@ result<session::whole_thread> read_thread_lines(std::string_view lines) {
         return reader.finish();
     } catch (const bad_line& wrong) {
         return failure{errc::invalid_input, wrong.what(), "line " + std::to_string(number)};
+    } catch (const memory_refused& refused) {
+        return failure{errc::overloaded, refused.what()};
     }
 }
 
 result<session::thread_key> read_thread_head(std::string_view line) {
-    thread_reader reader;
+    memory_share uncounted;
+    thread_reader reader(uncounted);
     try {
         reader.read(line);
         return reader.key();

@@ -1,6 +1,7 @@
 // The lines of a thread in a file: what is written is read back, and nothing else.
 
 #include "gateway/control/thread_lines.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/base/sha256_text.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/conversation/prompt_record.hpp"
@@ -23,7 +24,6 @@ namespace {
 
 namespace json = boost::json;
 using gateway::copied_thread;
-using gateway::read_thread_lines;
 using gateway::thread_writer;
 using session::call_status;
 using session::whole_thread;
@@ -76,6 +76,11 @@ std::string lines_of(copied_thread copy, const std::vector<session::attachment>&
     }
     writer.write_end(lines);
     return lines;
+}
+
+result<whole_thread> read_thread_lines(const std::string& lines) {
+    memory_share uncounted;
+    return gateway::read_thread_lines(lines, uncounted);
 }
 
 std::string problem_of(const std::string& lines) {
@@ -223,6 +228,42 @@ TEST(ThreadLines, EndTheCallsOfSubagents) {
 
     ASSERT_TRUE(read);
     EXPECT_EQ(read->content.calls[1].status, call_status::dead);
+}
+
+TEST(ThreadLines, CountTheirMemory) {
+    const std::size_t size = 100'000;
+    const std::string lines = lines_of(some_thread(), {some_file(std::string(size, '\x01'))});
+    memory_budget memory(std::size_t{16} << 20U);
+    {
+        memory_share kept(&memory);
+        const auto read = gateway::read_thread_lines(lines, kept);
+        ASSERT_TRUE(read);
+        EXPECT_GE(kept.held(), lines.size());
+        EXPECT_EQ(memory.used(), kept.held()) << "nothing is left in the memory of a parsed line";
+    }
+    EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST(ThreadLines, AreRefusedWithoutMemory) {
+    copied_thread copy = some_thread();
+    const std::string file = lines_of(copy, {some_file(std::string(100'000, '\x01'))});
+    copy.thread.state = json_text("\"" + std::string(100'000, 'x') + "\"");
+    const std::string document = lines_of(copy);
+    copy.thread.state = json_text();
+    // As values, these take many times as much as their text.
+    copy.thread.context.clear();
+    for (int i = 0; i < 2'000; ++i) {
+        copy.thread.context.push_back(json::object{{"value", json::array()}});
+    }
+    for (const std::string& lines : {file, document, lines_of(copy)}) {
+        memory_budget memory(60'000);
+        memory_share kept(&memory);
+
+        const auto read = gateway::read_thread_lines(lines, kept);
+
+        ASSERT_FALSE(read);
+        EXPECT_EQ(read.error().code, errc::overloaded);
+    }
 }
 
 TEST(ThreadLines, TellInTheirFirstWhatThreadTheyAreOf) {
