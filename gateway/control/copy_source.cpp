@@ -47,12 +47,16 @@ public:
         if (!ready_.empty()) {
             co_return;
         }
-        if (next_ < lines_.thread().attachments.size()) {
+        while (ready_.empty() && next_ < lines_.thread().attachments.size()) {
             co_await write_attachment(lines_.thread().attachments[next_++]);
-            co_return;
+            if (has_failed_) {
+                co_return;
+            }
         }
-        lines_.write_end(ready_);
-        is_over_ = true;
+        if (ready_.empty()) {
+            lines_.write_end(ready_);
+            is_over_ = true;
+        }
     }
 
     void wake() override {}
@@ -62,11 +66,12 @@ public:
     std::string_view cut_off_note() const noexcept override { return {}; }
 
 private:
+    // Writes nothing if it is gone.
     asio::awaitable<void> write_attachment(std::string sha256) {
         const auto found =
             co_await store_.find_attachment(lines_.thread().thread.key, std::move(sha256));
-        has_failed_ = !found || !found->has_value();
-        if (has_failed_) {
+        has_failed_ = !found;
+        if (has_failed_ || !found->has_value()) {
             co_return;
         }
         const session::attachment& what = **found;

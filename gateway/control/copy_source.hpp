@@ -10,8 +10,8 @@
 namespace agui::gateway {
 
 /// The lines of one thread as the body of a reply. Attachments are read from the store one at a
-/// time; if that fails, or one is gone, the reader is cut off. `from` and `heavy`, which may be
-/// null, must outlive it.
+/// time; one that has expired meanwhile is left out. If the store fails, the reader is cut off.
+/// `from` and `heavy`, which may be null, must outlive it.
 [[nodiscard]] std::unique_ptr<event_source>
 make_copy_source(session::store& from, heavy_work* heavy, copied_thread thread);
 
