@@ -1,5 +1,7 @@
 #include "gateway/control/control_client.hpp"
 
+#include "gateway/control/socket_trust.hpp"
+
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -8,11 +10,11 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 
@@ -62,16 +64,6 @@ request request_of(std::string_view method, std::string_view target, std::string
     return made;
 }
 
-/// Whoever made the socket reads what is imported and gives what is exported.
-bool is_of_gateway(stream_protocol::socket& socket) {
-    ::ucred peer{};
-    ::socklen_t size = sizeof peer;
-    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-        return false;
-    }
-    return peer.uid == ::geteuid() || peer.uid == 0 || ::geteuid() == 0;
-}
-
 void check(const boost::system::error_code& ec) {
     if (ec) {
         throw std::runtime_error("the gateway has broken off: " + ec.message());
@@ -87,7 +79,9 @@ stream_protocol::socket control_client::connect() {
     if (ec) {
         throw std::runtime_error("cannot reach a gateway at " + path_ + ": " + ec.message());
     }
-    if (!is_of_gateway(socket)) {
+    // Whoever serves the socket reads what is imported and gives what is exported.
+    const std::optional<::uid_t> peer = peer_user(socket);
+    if (!peer || !is_trusted_server(::geteuid(), *peer, path_)) {
         throw std::runtime_error(path_ + " is the socket of another user");
     }
     return socket;

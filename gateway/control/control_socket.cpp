@@ -1,5 +1,6 @@
 #include "gateway/control/control_socket.hpp"
 
+#include "gateway/control/socket_trust.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/pause.hpp"
 
@@ -12,7 +13,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -36,19 +36,8 @@ std::string reason_of(int error) { return std::generic_category().message(error)
 
 /// Throws unless only this user and root can make files in the folder of the socket.
 void check_folder_of(const std::string& socket) {
-    const std::filesystem::path parent = std::filesystem::path(socket).parent_path();
-    const std::string folder = parent.empty() ? "." : parent.string();
-    struct ::stat found{};
-    if (::stat(folder.c_str(), &found) != 0) {
-        cannot_listen(socket, folder + ": " + reason_of(errno));
-    }
-    if (found.st_uid != ::geteuid() && found.st_uid != 0) {
-        cannot_listen(
-            socket, folder + ": the folder must belong to the user of the gateway, or to root"
-        );
-    }
-    if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        cannot_listen(socket, folder + ": the folder must not be writable by others (chmod go-w)");
+    if (const std::string problem = problem_of_folder(socket, ::geteuid()); !problem.empty()) {
+        cannot_listen(socket, problem);
     }
 }
 
@@ -65,13 +54,6 @@ bool is_served(const std::string& path) {
     probe.native_non_blocking(true, ec);
     probe.connect(stream_protocol::endpoint(path), ec);
     return ec != asio::error::connection_refused;
-}
-
-std::optional<::ucred> peer_of_socket(stream_protocol::socket& socket) {
-    ::ucred peer{};
-    ::socklen_t size = sizeof peer;
-    const int outcome = ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    return outcome == 0 ? std::optional(peer) : std::nullopt;
 }
 
 /// False for a peer with a path or a name, which an address of TCP could not hold. Clients have
@@ -190,11 +172,11 @@ asio::awaitable<void> control_socket::run() {
 }
 
 void control_socket::take(stream_protocol::socket accepted) {
-    const std::optional<::ucred> peer = peer_of_socket(accepted);
-    if (!peer || (peer->uid != ::geteuid() && peer->uid != 0) || !is_unnamed(accepted)) {
+    const std::optional<::uid_t> peer = peer_user(accepted);
+    if (!peer || (*peer != ::geteuid() && *peer != 0) || !is_unnamed(accepted)) {
         log_.log(
             log_level::warning, "a connection to the control socket was refused",
-            {{"uid", peer ? std::to_string(peer->uid) : "unknown"}}
+            {{"uid", peer ? std::to_string(*peer) : "unknown"}}
         );
         return;
     }
@@ -209,7 +191,7 @@ void control_socket::take(stream_protocol::socket accepted) {
         ::close(descriptor);
         return;
     }
-    add_(std::move(socket), peer->uid);
+    add_(std::move(socket), *peer);
 }
 
 void control_socket::close() {
