@@ -191,7 +191,9 @@ public:
         if (!principal) {
             co_return to_reply(principal.error());
         }
-        co_await parts_.runs.forget_ephemeral(*principal);
+        if (const auto left = co_await parts_.runs.forget_ephemeral(*principal); !left) {
+            co_return to_reply(left.error());
+        }
         const auto gone = co_await parts_.store.forget_principal(*principal);
         if (!gone) {
             co_return to_reply(gone.error());

@@ -38,6 +38,17 @@ void ephemeral_store::begin_removal(
     );
 }
 
+boost::asio::awaitable<bool> ephemeral_store::remove_now(session::thread_key key) {
+    const auto taken = co_await store_->acquire(key, {});
+    if (!taken) {
+        co_return false;
+    }
+    (void)co_await store_->remove(key);
+    store_->release(*taken);
+    threads_.removed(key);
+    co_return true;
+}
+
 boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry thread) {
     const auto taken = co_await store_->acquire(thread.key, {});
     if (!taken) {

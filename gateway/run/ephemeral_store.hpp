@@ -34,6 +34,8 @@ public:
     /// Removes on `executor` a thread that has never been in grown(). If a run holds it, it counts
     /// from then on as in grown().
     void remove(const session::thread_key& key, const boost::asio::any_io_executor& executor);
+    /// Removes any thread. Returns false if a run holds it.
+    [[nodiscard]] boost::asio::awaitable<bool> remove_now(session::thread_key key);
 
 private:
     void

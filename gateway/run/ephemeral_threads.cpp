@@ -39,6 +39,18 @@ void ephemeral_threads::put_back(const entry& kept) {
     count();
 }
 
+void ephemeral_threads::removed(const session::thread_key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto place = places_.find(key);
+    if (place == places_.end()) {
+        return;
+    }
+    bytes_ -= place->second->bytes;
+    in_order_.erase(place->second);
+    places_.erase(place);
+    count();
+}
+
 void ephemeral_threads::add(const session::thread_key& key, std::size_t bytes) {
     auto [place, is_new] = places_.try_emplace(key, in_order_.end());
     if (is_new) {

@@ -32,6 +32,8 @@ public:
     /// To be called for a returned thread that cannot be removed yet: it counts again, as the
     /// newest, and may be returned again once another thread has grown.
     void put_back(const entry& kept);
+    /// To be called when a thread has been removed that grown() has not returned.
+    void removed(const session::thread_key& key);
 
 private:
     void add(const session::thread_key& key, std::size_t bytes) AGUI_REQUIRES(mutex_);

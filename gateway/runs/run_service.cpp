@@ -12,6 +12,7 @@
 #include "gateway/runs/state_change.hpp"
 #include "gateway/runs/stop_elsewhere.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/pause.hpp"
 #include "session/conversation/run_segment.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -46,6 +47,16 @@ latest_segment(session::store& store, thread_key key, std::string run_id) {
         latest = std::move(next);
     }
     co_return latest;
+}
+
+/// A stopped run ends within a second.
+constexpr std::chrono::seconds ephemeral_patience{20};
+constexpr std::chrono::milliseconds between_removals{100};
+
+boost::asio::awaitable<void> stop_ephemeral(run_core& core, thread_key key) {
+    auto reached =
+        core.registry.stop({std::move(key), true}, std::nullopt, std::chrono::steady_clock::now());
+    (void)co_await reached.wait();
 }
 
 } // namespace
@@ -210,25 +221,36 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     co_return stopped;
 }
 
-boost::asio::awaitable<void> run_service::forget_ephemeral(std::string principal) {
+boost::asio::awaitable<result<void>> run_service::forget_ephemeral(std::string principal) {
     const std::shared_ptr<run_core> core = core_;
-    session::store& store = core->ephemeral->store();
+    // First, because a thread that changes while the list is read would move to another page.
+    for (const std::shared_ptr<live_run>& run : core->registry.active_runs()) {
+        if (run->conversation().ephemeral && run->key().principal == principal) {
+            co_await stop_ephemeral(*core, run->key());
+        }
+    }
     session::thread_query query;
     query.principal = std::move(principal);
+    const auto give_up = std::chrono::steady_clock::now() + ephemeral_patience;
     for (;;) {
-        const auto page = co_await store.list(query);
+        const auto page = co_await core->ephemeral->store().list(query);
         if (!page) {
-            co_return; // The store in memory does not fail.
+            co_return page.error();
         }
+        if (page->threads.empty()) {
+            co_return result<void>();
+        }
+        bool is_held = false;
         for (const session::thread_summary& each : page->threads) {
-            const auto asked = std::chrono::steady_clock::now();
-            auto reached = core->registry.stop({each.key, true}, std::nullopt, asked);
-            (void)co_await reached.wait();
-            (void)co_await store.remove(each.key);
+            co_await stop_ephemeral(*core, each.key);
+            const bool removed = co_await core->ephemeral->remove_now(each.key);
+            is_held = is_held || !removed;
         }
-        query.cursor = page->next_cursor;
-        if (query.cursor.empty()) {
-            co_return;
+        if (std::chrono::steady_clock::now() > give_up) {
+            co_return failure{errc::thread_busy, "the user goes on to begin runs"};
+        }
+        if (is_held) {
+            co_await pause(between_removals);
         }
     }
 }

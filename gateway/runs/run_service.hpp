@@ -90,8 +90,8 @@ public:
     change_state(session::thread_key key, session::state_change change);
 
     /// Removes the principal's conversations that are not stored (forwardedProps.ephemeral), after
-    /// stopping their runs.
-    [[nodiscard]] boost::asio::awaitable<void> forget_ephemeral(std::string principal);
+    /// stopping their runs. Fails with errc::thread_busy if new runs begin for too long.
+    [[nodiscard]] boost::asio::awaitable<result<void>> forget_ephemeral(std::string principal);
 
     /// gateway::steer().
     [[nodiscard]] boost::asio::awaitable<result<std::optional<steered_run>>>

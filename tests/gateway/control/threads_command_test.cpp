@@ -219,6 +219,22 @@ TEST_F(ThreadsCommand, RemovesConversationsThatAreNotStored) {
     EXPECT_EQ(status_of(events), 404);
 }
 
+TEST_F(ThreadsCommand, StopsConversationsThatAreNotStored) {
+    answer = say_and_stall("working");
+    start();
+    std::string input = run_body("t1", "r1", "secret");
+    const std::string_view none = R"("forwardedProps":{})";
+    input.replace(input.find(none), none.size(), R"("forwardedProps":{"ephemeral":true})");
+    raw_client reader(port());
+    reader.send(post("/agui", input));
+    EXPECT_THAT(reader.read_until("working"), HasSubstr("working"));
+
+    EXPECT_EQ(run(purge_command()), 0);
+
+    EXPECT_THAT(reader.read_until("RUN_FINISHED"), HasSubstr("user_stop"));
+    EXPECT_EQ(status_of("/agui/threads/t1/runs/r1/events"), 404);
+}
+
 // The console keeps requests in memory.
 TEST_F(ThreadsCommand, RemovesWhatTheConsoleHasOfThreadsThatAreGone) {
     settings.server.console = true;

@@ -85,5 +85,20 @@ TEST_F(EphemeralStore, RemovesAThreadThatItDoesNotCount) {
     EXPECT_FALSE(has(first_));
 }
 
+TEST_F(EphemeralStore, RemovesAThreadAtOnceUnlessARunHoldsIt) {
+    add(first_, 600);
+    const auto held = run(threads_->store().acquire(first_, "r2"));
+    ASSERT_TRUE(held.has_value());
+    EXPECT_FALSE(run(threads_->remove_now(first_)));
+    EXPECT_TRUE(has(first_));
+    threads_->store().release(*held);
+
+    EXPECT_TRUE(run(threads_->remove_now(first_)));
+
+    EXPECT_FALSE(has(first_));
+    EXPECT_EQ(budget_.used(), 0U);
+    EXPECT_FALSE(run(threads_->store().holder(first_))->has_value());
+}
+
 } // namespace
 } // namespace agui::test

@@ -69,5 +69,17 @@ TEST(EphemeralThreads, OneThatCannotGoCountsOnAndGoesLater) {
     EXPECT_EQ(budget.used(), 600U);
 }
 
+TEST(EphemeralThreads, OneThatIsRemovedDoesNotCount) {
+    memory_budget budget(8'000);
+    ephemeral_threads threads(&budget);
+    EXPECT_THAT(keys_of(threads.grown(key(1), 600)), IsEmpty());
+
+    threads.removed(key(1));
+    threads.removed(key(2));
+
+    EXPECT_EQ(budget.used(), 0U);
+    EXPECT_THAT(keys_of(threads.grown(key(3), 600)), IsEmpty());
+}
+
 } // namespace
 } // namespace agui::test
