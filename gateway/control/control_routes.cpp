@@ -49,23 +49,6 @@ result<std::string> required(const query_parameters& query, std::string_view nam
     return *value;
 }
 
-/// The thread that the parameters `user`, `tenant` and `thread` name.
-result<session::thread_key> named_in(const http_request& request) {
-    const auto query = parse_query(request.query);
-    if (!query) {
-        return query.error();
-    }
-    const auto user = required(*query, "user");
-    const auto thread = required(*query, "thread");
-    if (!user || !thread) {
-        return user ? thread.error() : user.error();
-    }
-    const std::string* const tenant = query->find("tenant");
-    return session::thread_key{
-        principal_of(tenant == nullptr ? std::string() : *tenant, *user), *thread
-    };
-}
-
 /// The principal that the parameters `user` and `tenant` name.
 result<std::string> principal_in(const query_parameters& query) {
     const auto user = required(query, "user");
@@ -74,6 +57,20 @@ result<std::string> principal_in(const query_parameters& query) {
     }
     const std::string* const tenant = query.find("tenant");
     return principal_of(tenant == nullptr ? std::string() : *tenant, *user);
+}
+
+/// The thread that the parameters `user`, `tenant` and `thread` name.
+result<session::thread_key> named_in(const http_request& request) {
+    const auto query = parse_query(request.query);
+    if (!query) {
+        return query.error();
+    }
+    const auto principal = principal_in(*query);
+    const auto thread = required(*query, "thread");
+    if (!principal || !thread) {
+        return principal ? thread.error() : principal.error();
+    }
+    return session::thread_key{*principal, *thread};
 }
 
 json::object to_json(const caller_name& name) {

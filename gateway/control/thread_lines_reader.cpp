@@ -418,11 +418,6 @@ private:
             run.end_reason = "internal";
             run.ended_at = std::max(run.started_at, thread_.content.at);
         }
-        const bool is_new = run_names_.insert("i" + run.run_id).second;
-        if (!is_new || (!run.idempotency_key.empty() &&
-                        !run_names_.insert("k" + run.idempotency_key).second)) {
-            refuse("runId", "or idempotencyKey occurs twice");
-        }
         thread_.runs.push_back(std::move(run));
     }
 
@@ -568,8 +563,7 @@ private:
     memory_share& kept_;
     session::whole_thread thread_;
     std::set<std::string> call_ids_;
-    std::set<std::string> waiting_; ///< Ids of calls that waited for an approval, or had one.
-    std::set<std::string> run_names_;
+    std::set<std::string> waiting_;     ///< Ids of calls that waited for an approval, or had one.
     std::uint64_t attachment_size_ = 0; ///< Of the last attachment.
     std::uint64_t lines_ = 0;
     bool has_head_ = false;
