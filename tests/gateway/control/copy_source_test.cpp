@@ -22,7 +22,7 @@ using gateway::event_source;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class unreadable_store final : public log_only_store {
+class unreadable_store final : public gateway::log_only_store {
 public:
     boost::asio::awaitable<result<std::optional<session::attachment>>>
     find_attachment(session::thread_key, std::string) override {
