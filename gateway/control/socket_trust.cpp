@@ -44,7 +44,9 @@ bool is_trusted_server(::uid_t self, ::uid_t peer, const std::string& socket) {
     if (peer == self || peer == 0) {
         return true;
     }
-    return self == 0 && problem_of_folder(socket, peer).empty();
+    struct ::stat folder{};
+    return self == 0 && problem_of_folder(socket, peer).empty() &&
+           ::stat(folder_of(socket).c_str(), &folder) == 0 && folder.st_uid == peer;
 }
 
 } // namespace agui::gateway
