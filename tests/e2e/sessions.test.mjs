@@ -101,21 +101,45 @@ it('is of no use to a page of another origin', async () => {
     await foreign.close();
 });
 
-it('begins, and goes on, by the lines of examples/clients/README.md', async () => {
+it('begins, goes on and asks to sign in by the lines of examples/clients/README.md', async () => {
     const [lines] = /async function signIn[^]*?(?=```)/.exec(readme);
     const context = await browser.newContext();
     const signing = await context.newPage();
-    await signing.clock.install();
     await signing.goto(`${gateway.base}/`);
-    const sent = () => signing.waitForResponse((response) => response.url().endsWith('/agui/session'));
-    const first = sent();
-    await signing.evaluate(`(() => { ${lines} return signIn('${token}'); })()`);
-    assert.equal((await first).status(), 200);
-    const second = sent();
-    await signing.clock.runFor(31 * 60_000);
-    assert.equal((await second).status(), 200);
-    assert.equal((await second).request().headers().authorization, undefined);
+    let answer;     // In place of the gateway's.
+    const sent = [];
+    await signing.route('**/agui/session', (route) => {
+        sent.push(route.request().headers().authorization);
+        return answer ? route.fulfill(answer) : route.continue();
+    });
+    await signing.evaluate(`(() => {
+        const setTimeout = (next, wait) => Object.assign(state, { next, wait });
+        globalThis.state = { signInShown: 0 };
+        globalThis.accessToken = async () => state.token;
+        globalThis.showSignIn = () => { ++state.signInShown; };
+        ${lines}
+        state.next = signIn;
+    })()`);
+    const next = (current) => signing.evaluate(async (current) => {
+        const { next } = state;
+        Object.assign(state, { token: current, next: undefined, wait: undefined });
+        await next();
+        return { wait: state.wait, renews: Boolean(state.next), signInShown: state.signInShown };
+    }, current);
+
+    const begun = await next(token);
+    assert.ok(begun.wait > 29 * 60_000 && begun.wait <= 30 * 60_000, `${begun.wait}`);
     assert.equal((await signing.evaluate(postRun, { thread: 't2', run: 'r1' })).status, 200);
+
+    // Each renewal asks for the token of that time. One that is about to expire, or a failure, leads to no flood of requests.
+    answer = { status: 200, contentType: 'application/json', body: JSON.stringify({ expires: Date.now() + 1000 }) };
+    assert.equal((await next('a newer token')).wait, 10_000);
+    answer = { status: 503, body: '' };
+    assert.equal((await next('a newer token')).wait, 10_000);
+    answer = undefined;
+    assert.ok((await next(token)).wait > 29 * 60_000);
+    assert.deepEqual(await next('an expired token'), { wait: undefined, renews: false, signInShown: 1 });
+    assert.deepEqual(sent, [token, 'a newer token', 'a newer token', token, 'an expired token'].map((one) => `Bearer ${one}`));
     await context.close();
 });
 
