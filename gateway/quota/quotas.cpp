@@ -327,6 +327,7 @@ boost::json::object quotas::report_of(
 asio::awaitable<result<boost::json::object>> quotas::report(quota_party party) {
     const std::vector<applied_quota> applied = rules_.of(party);
     std::vector<std::string> subjects;
+    subjects.reserve(applied.size());
     for (const applied_quota& each : applied) {
         subjects.push_back(each.subject);
     }
