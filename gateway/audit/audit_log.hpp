@@ -21,7 +21,7 @@ enum class audit_event : std::uint8_t {
     thread_deleted,  ///< The deletion of a thread was requested.
     thread_exported, ///< A thread was copied through the control socket.
     thread_imported, ///< A thread was stored through it.
-    user_purged,     ///< What was kept of a user beside threads was removed through it.
+    user_purged,     ///< A user's data beside threads was removed through it.
     access_changed,  ///< Who else may use a thread was changed.
     session_began,   ///< A token was turned into a cookie.
     session_ended,   ///< A browser was told to forget its cookie.

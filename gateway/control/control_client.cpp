@@ -79,7 +79,7 @@ stream_protocol::socket control_client::connect() {
     if (ec) {
         throw std::runtime_error("cannot reach a gateway at " + path_ + ": " + ec.message());
     }
-    // Whoever serves the socket reads what is imported and gives what is exported.
+    // A foreign server of the socket could read imports and forge exports.
     const std::optional<::uid_t> peer = peer_user(socket);
     if (!peer || !is_trusted_server(::geteuid(), *peer, path_)) {
         throw std::runtime_error(path_ + " is the socket of another user");

@@ -42,7 +42,7 @@ connection_limits control_limits() {
 
 } // namespace
 
-/// What the connections of one user share.
+/// The services that the connections of one user share.
 struct control_door::guest {
     guest(control_door& of, ::uid_t user)
         : auth(std::make_shared<local_user>(user)),

@@ -12,7 +12,7 @@
 
 namespace agui::gateway {
 
-/// What the routes of the control socket use. All references must outlive the routes.
+/// The services that the routes of the control socket use. All references must outlive the routes.
 struct control_parts {
     session::store& store;
     run_service& runs;

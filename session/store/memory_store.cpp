@@ -373,7 +373,7 @@ public:
         co_return gone;
     }
 
-    // What was removed was in memory only.
+    // Removed data was in memory only.
     asio::awaitable<result<void>> scrub() override { co_return result<void>(); }
 
     asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override {
