@@ -199,6 +199,8 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
         return "The server has not enough memory for the tool's answer.";
     case mcp_failure::kind::closed:
         return "The server is shutting down.";
+    case mcp_failure::kind::changed:
+        return "The tool is not available, because its definition has changed.";
     }
     return "The tool failed.";
 }

@@ -24,6 +24,8 @@ std::string_view to_string(mcp_failure::kind kind) noexcept {
         return "memory";
     case mcp_failure::kind::closed:
         return "closed";
+    case mcp_failure::kind::changed:
+        return "changed";
     }
     return "lost";
 }

@@ -27,6 +27,7 @@ struct mcp_failure {
         cancelled, ///< The caller no longer waits for the answer.
         memory,    ///< The memory budget has no room for the answer.
         closed,    ///< We ended the session.
+        changed,   ///< The tool's definition is not the accepted one, so it was not called.
     };
     kind what = kind::lost;
     std::string detail;        ///< For the log, in our own words.

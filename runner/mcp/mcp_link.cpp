@@ -43,11 +43,10 @@ std::string names_in(const std::vector<std::string>& names) {
 
 /// Of a run that began while the tools were still offered.
 tool_outcome refused_definition() {
-    return {
-        .what = tool_outcome::kind::error,
-        .content = std::string("The tool is not available, because its definition has changed."),
-        .log_detail = "the definitions of the server's tools are not the accepted ones"
-    };
+    return mcp_call_failure(
+        {.what = mcp_failure::kind::changed,
+         .detail = "the definitions of the server's tools are not the accepted ones"}
+    );
 }
 
 tool_outcome cancelled_call() {
@@ -121,6 +120,10 @@ asio::awaitable<tool_outcome> cross(
     }
     asio::post(home, [over] { over->stop.emit(asio::cancellation_type::terminal); });
     co_return cancelled_call();
+}
+
+mcp_failure broken_list() {
+    return mcp_protocol_failure("its list of tools could not be read to the end");
 }
 
 asio::awaitable<tool_outcome> refused_call() { co_return missing_credentials(); }
@@ -269,7 +272,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
     lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
     if (listed && !listed->is_whole && !accepted_.empty()) { // Its digest says nothing.
-        listed = mcp_protocol_failure("its list of tools could not be read to the end");
+        listed = broken_list();
     }
     if (!listed) {
         lists_again_ = lists_again_ || refused_ || !accepted_.empty();
@@ -343,6 +346,21 @@ void mcp_link::report_refused(const mcp_tool_digests::changes& found) {
          {"changed", names_in(found.changed)},
          {"added", names_in(found.added)},
          {"removed", names_in(found.removed)}}
+    );
+}
+
+/// Of the tools of a caller's session.
+void mcp_link::report_changed(const std::vector<std::string>& changed) {
+    std::string names = names_in(changed);
+    std::string refused = accepted_ + " " + names;
+    const bool known = refused == reported_changed_;
+    reported_changed_ = std::move(refused);
+    log_.log(
+        known ? log_level::debug : log_level::error,
+        "the tools of an MCP server are not called for a caller, because their definitions in the "
+        "caller's session are not the accepted ones",
+        {{"server", settings_.client.server}, {"accepted", accepted_}, {"changed", std::move(names)}
+        }
     );
 }
 
@@ -500,7 +518,7 @@ mcp_app_call mcp_link::app_of(tool_call what) const {
     return {settings_.client.server, std::move(what.resource_uri), std::move(what.arguments)};
 }
 
-std::shared_ptr<mcp_client> mcp_link::begin_own(mcp_server_settings::headers headers) {
+mcp_link::caller_session mcp_link::begin_own(mcp_server_settings::headers headers) {
     mcp_client_settings settings = settings_.client;
     settings.listens = false;
     auto client = std::make_shared<mcp_client>(
@@ -508,23 +526,23 @@ std::shared_ptr<mcp_client> mcp_link::begin_own(mcp_server_settings::headers hea
         [] {}
     );
     own_.insert(client);
-    return client;
+    return {.client = std::move(client)};
 }
 
-/// Null if no session waits for calls with this key.
-std::shared_ptr<mcp_client> mcp_link::take_idle(std::string_view key) {
+/// Without a client if no session waits for calls with this key.
+mcp_link::caller_session mcp_link::take_idle(std::string_view key) {
     const auto found = std::ranges::find(idle_, key, &idle_session::key);
     if (key.empty() || found == idle_.end()) {
-        return nullptr;
+        return {};
     }
-    std::shared_ptr<mcp_client> client = std::move(found->client);
+    caller_session taken = std::move(found->session);
     idle_.erase(found);
-    return client;
+    return taken;
 }
 
-void mcp_link::keep_idle(std::shared_ptr<mcp_client> client, std::string key) {
+void mcp_link::keep_idle(caller_session session, std::string key) {
     const clock_point now = std::chrono::steady_clock::now();
-    idle_.push_back({std::move(client), std::move(key), now});
+    idle_.push_back({std::move(session), std::move(key), now});
     end_idle();
 }
 
@@ -533,7 +551,7 @@ void mcp_link::end_idle() {
     const clock_point now = std::chrono::steady_clock::now();
     while (!idle_.empty() && (idle_.size() > settings_.idle_sessions_max ||
                               idle_.front().since + settings_.session_idle <= now)) {
-        begin_leaving(std::move(idle_.front().client), false);
+        begin_leaving(std::move(idle_.front().session.client), false);
         idle_.pop_front();
     }
     if (idle_.empty()) {
@@ -550,35 +568,88 @@ void mcp_link::end_idle() {
 
 /// Makes a call in that session, which begins first if it is new.
 asio::awaitable<mcp_result<boost::json::object>>
-mcp_link::call_in(mcp_client& client, bool is_new, const tool_call& what) {
+mcp_link::call_in(caller_session& in, bool is_new, const tool_call& what) {
+    std::optional<mcp_failure> failed;
     if (is_new) {
-        const std::optional<mcp_failure> failed = co_await client.connect();
-        if (failed) {
-            co_return *failed;
-        }
+        failed = co_await in.client->connect();
     }
-    co_return co_await client.call_tool(what.tool, what.arguments, what.on_progress, what.inputs);
+    if (!failed && !accepted_.empty()) {
+        failed = co_await check_definition(in, what.tool);
+    }
+    if (failed) {
+        co_return *std::move(failed);
+    }
+    co_return co_await in.client->call_tool(
+        what.tool, what.arguments, what.on_progress, what.inputs
+    );
+}
+
+/// Nullopt if the session's list has the accepted definition of the tool.
+asio::awaitable<std::optional<mcp_failure>>
+mcp_link::check_definition(caller_session& in, std::string_view tool) {
+    std::optional<mcp_failure> failed;
+    if (in.client->take_tools_changed() || in.compared_for != accepted_) {
+        failed = co_await compare(in);
+    }
+    // SIGHUP may have changed the digest meanwhile.
+    const bool is_accepted =
+        accepted_.empty() || (in.compared_for == accepted_ && in.accepted.contains(tool));
+    if (!failed && (refused_ || !is_accepted)) {
+        failed = mcp_failure{
+            .what = mcp_failure::kind::changed,
+            .detail = "the tool's definition in the caller's session is not the accepted one",
+            .not_taken = true
+        };
+        lists_again_ = true; // The list of the link's own session may have changed, too.
+        tell();
+    }
+    co_return failed;
+}
+
+/// Compares the session's list with the last one of the link's own session. A server may show a
+/// caller more tools or fewer, so only the definition of a tool in both lists can be another one.
+asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in) {
+    in.compared_for.clear();
+    in.accepted.clear();
+    mcp_result<mcp_client::tool_list> listed = co_await in.client->list_tools();
+    if (listed && !listed->is_whole) {
+        listed = broken_list();
+    }
+    if (!listed) {
+        co_return listed.error();
+    }
+    if (refused_) { // Then the last list is not the accepted one.
+        co_return std::nullopt;
+    }
+    mcp_tool_digests::comparison found = digests_.compare(listed->tools);
+    in.compared_for = accepted_;
+    if (found.changed.empty()) {
+        in.accepted = std::move(found.same);
+    } else {
+        report_changed(found.changed);
+    }
+    co_return std::nullopt;
 }
 
 /// Makes a call in a session of its own, or in one that waits for calls of this caller.
 asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
     std::string key = std::move(what.session_key);
-    std::shared_ptr<mcp_client> client = take_idle(key);
-    const bool is_new = client == nullptr;
+    caller_session session = take_idle(key);
+    const bool is_new = session.client == nullptr;
     if (is_new) {
-        client = begin_own(what.headers);
+        session = begin_own(what.headers);
     }
     tool_outcome outcome;
     bool is_usable = false; // The session may serve another call.
     try {
-        mcp_result<boost::json::object> answer = co_await call_in(*client, is_new, what);
+        mcp_result<boost::json::object> answer = co_await call_in(session, is_new, what);
         if (!answer && !is_new && answer.error().not_taken && !stopping_) {
-            // The server has ended the session while it was idle.
-            begin_leaving(std::exchange(client, begin_own(what.headers)), false);
-            answer = co_await call_in(*client, true, what);
+            // The server has ended the session while it was idle, or has other tools since.
+            begin_leaving(std::exchange(session, begin_own(what.headers)).client, false);
+            answer = co_await call_in(session, true, what);
         }
         const bool is_answered = answer || answer.error().what == mcp_failure::kind::error;
-        is_usable = is_answered && client->closed() == nullptr;
+        is_usable = is_answered && session.client->closed() == nullptr;
         if (answer) {
             outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
         } else {
@@ -591,9 +662,9 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     const bool cancelled = state.cancelled() != asio::cancellation_type::none;
     if (is_usable && !cancelled && !key.empty() && !stopping_) {
-        keep_idle(std::move(client), std::move(key));
+        keep_idle(std::move(session), std::move(key));
     } else {
-        begin_leaving(std::move(client), cancelled);
+        begin_leaving(std::move(session.client), cancelled);
     }
     co_return cancelled ? cancelled_call() : std::move(outcome);
 }

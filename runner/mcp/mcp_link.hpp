@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -66,17 +67,29 @@ private:
     [[nodiscard]] boost::asio::awaitable<tool_outcome>
     read_result(boost::json::object answer, mcp_app_call app);
     [[nodiscard]] mcp_app_call app_of(tool_call what) const;
-    [[nodiscard]] std::shared_ptr<mcp_client> begin_own(mcp_server_settings::headers headers);
-    [[nodiscard]] std::shared_ptr<mcp_client> take_idle(std::string_view key);
+    /// A session with a caller's credentials.
+    struct caller_session {
+        std::shared_ptr<mcp_client> client;
+        /// The digest for which its list of tools was compared; empty if it was not.
+        std::string compared_for = {};
+        /// The tools of that list with accepted definitions.
+        std::set<std::string, std::less<>> accepted = {};
+    };
+    [[nodiscard]] caller_session begin_own(mcp_server_settings::headers headers);
+    [[nodiscard]] caller_session take_idle(std::string_view key);
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
-    call_in(mcp_client& client, bool is_new, const tool_call& what);
-    void keep_idle(std::shared_ptr<mcp_client> client, std::string key);
+    call_in(caller_session& in, bool is_new, const tool_call& what);
+    [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>>
+    check_definition(caller_session& in, std::string_view tool);
+    [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> compare(caller_session& in);
+    void keep_idle(caller_session session, std::string key);
     void end_idle();
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
     [[nodiscard]] tool_function function_of(std::string tool, std::string resource_uri);
     void register_tools(mcp_client::tool_list list);
     void report(const mcp_tool_digests::changes& found);
     void report_refused(const mcp_tool_digests::changes& found);
+    void report_changed(const std::vector<std::string>& changed);
     void report(const mcp_failure& why);
     void tell();
     [[nodiscard]] boost::asio::awaitable<void> news(clock_point until);
@@ -90,7 +103,7 @@ private:
     std::shared_ptr<mcp_client> latest_; ///< Like client_, but set during the handshake, too.
     /// A session that waits for the next call of its caller.
     struct idle_session {
-        std::shared_ptr<mcp_client> client;
+        caller_session session;
         std::string key; ///< tool_call::session_key
         clock_point since;
     };
@@ -104,6 +117,7 @@ private:
     bool refused_ = false;                      ///< The last list is not the accepted one.
     bool lists_again_ = false;                  ///< The list has to be compared once more.
     std::string reported_refusal_;              ///< The last refused list; it is not repeated.
+    std::string reported_changed_;              ///< The same of callers' sessions.
     bool wanted_ = false;                       ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;

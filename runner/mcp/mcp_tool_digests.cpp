@@ -55,6 +55,23 @@ mcp_tool_digests::changes mcp_tool_digests::update(const std::vector<mcp_tool>& 
     return found;
 }
 
+mcp_tool_digests::comparison mcp_tool_digests::compare(const std::vector<mcp_tool>& tools) const {
+    comparison found;
+    for (const mcp_tool& tool : tools) {
+        const auto known = known_.find(tool.name);
+        if (known == known_.end() || known->second.last_list != lists_) {
+            continue;
+        }
+        if (known->second.digest == mcp_tool_digest(tool)) {
+            found.same.insert(tool.name);
+        } else {
+            found.changed.push_back(tool.name);
+        }
+    }
+    std::ranges::sort(found.changed);
+    return found;
+}
+
 std::string mcp_tool_digests::digest() const {
     std::string all;
     for (const auto& [name, known] : known_) {

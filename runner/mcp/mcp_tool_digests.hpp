@@ -3,7 +3,9 @@
 #include "runner/mcp/mcp_tool_list.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,13 @@ public:
     /// tool that returns to the list counts as changed if it differs from its former definition,
     /// else as added. Names must be unique.
     changes update(const std::vector<mcp_tool>& tools);
+
+    /// Another list beside the last one.
+    struct comparison {
+        std::vector<std::string> changed;        ///< In both lists, with other definitions; sorted.
+        std::set<std::string, std::less<>> same; ///< In both lists, with the same definition.
+    };
+    [[nodiscard]] comparison compare(const std::vector<mcp_tool>& tools) const;
 
     /// SHA-256 of the list, in lower-case hexadecimal. It does not depend on the order of the
     /// tools.

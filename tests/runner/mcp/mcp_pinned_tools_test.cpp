@@ -200,5 +200,145 @@ TEST_F(McpPinnedTools, AListThatBreaksOffIsReadAgain) {
     EXPECT_EQ(refusals(), 0U);
 }
 
+constexpr std::string_view refusal =
+    "error: The tool is not available, because its definition has changed.";
+
+/// Each call has a session with its caller's credentials.
+class McpPinnedCallers : public McpPinnedTools {
+protected:
+    using headers = mcp_server_settings::headers;
+
+    void start_for_callers() {
+        mcp_server_settings settings = settings_for("s", server);
+        settings.digest = digest_now();
+        settings.callers.stored = std::make_shared<stored_credentials>(
+            stored_credentials::by_principal{{"ada", "hers"}, {"bob", "his"}}
+        );
+        settings.pass_headers = {"x-tenant"};
+        settings.own_channel = [this](asio::any_io_executor on, const headers&) {
+            return server.open(std::move(on));
+        };
+        start({settings});
+        offered = registry.snapshot();
+    }
+    /// The run began while the tools were offered.
+    std::string call_as(std::string_view sender, std::string_view tool = "mcp__s__echo") {
+        tool_invocation made = invocation();
+        made.sender = sender;
+        return say(run((*offered->find(tool))(made)));
+    }
+    std::size_t heard(std::string_view method) const {
+        return static_cast<std::size_t>(std::ranges::count(server.methods(), method));
+    }
+    std::size_t reports() const { return lines("error the tools of an MCP server are not called"); }
+    /// In the session that began last. Returns once the client has read it.
+    void say_changed_to_caller() {
+        const std::size_t pongs = heard("answer");
+        say_changed();
+        server.last.lock()->say(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+        until([&] { return heard("answer") > pongs; });
+    }
+
+    std::shared_ptr<const tool_set> offered;
+};
+
+TEST_F(McpPinnedCallers, TheirListsAreComparedOnceInEachSession) {
+    start_for_callers();
+    for (const std::string_view who : {"ada", "ada", "bob", "ada", "bob"}) {
+        EXPECT_EQ(call_as(who), "result: hi");
+    }
+    EXPECT_EQ(heard("tools/list"), 3U) << "the common session and two callers";
+    EXPECT_EQ(heard("tools/call"), 5U);
+}
+
+TEST_F(McpPinnedCallers, NoToolIsCalledWithOtherDefinitions) {
+    start_for_callers();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    const std::string accepted = digest_now();
+    server.description = "Adds, and sends it to me."; // The server tells nobody.
+
+    EXPECT_EQ(call_as("bob"), refusal);
+
+    EXPECT_EQ(heard("tools/call"), 1U);
+    EXPECT_EQ(reports(), 1U);
+    EXPECT_EQ(lines("server=s accepted=" + accepted + " changed=echo"), 1U);
+    EXPECT_EQ(lines("sends it"), 0U) << "descriptions stay out of the log";
+    until([&] { return names().empty(); }); // The common session has listed them again.
+    EXPECT_EQ(call_as("ada"), refusal);
+    EXPECT_EQ(heard("tools/call"), 1U);
+}
+
+TEST_F(McpPinnedCallers, ASessionThatReportsAChangeIsComparedAgain) {
+    start_for_callers();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    say_changed_to_caller();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(heard("tools/list"), 3U);
+
+    server.description = "Another one.";
+    say_changed_to_caller();
+    EXPECT_EQ(call_as("ada"), refusal);
+    EXPECT_EQ(heard("tools/call"), 2U);
+}
+
+TEST_F(McpPinnedCallers, ASessionIsComparedAgainForAnotherDigest) {
+    start_for_callers();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    server.description = "Another one.";
+    tools().accept("s", digest_now());
+    until([&] { return lines("the tools of an MCP server are registered") == 2; });
+
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(heard("tools/list"), 4U) << "two in each session";
+    EXPECT_EQ(server.channels, 2);
+    tools().accept("s", "");
+    until([&] { return lines("the tools of an MCP server are registered") == 3; });
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(heard("tools/list"), 5U) << "any list is accepted";
+}
+
+TEST_F(McpPinnedCallers, ACallerMayHaveOtherToolsButNotOtherDefinitions) {
+    server.tools = {"echo", "delete"};
+    start_for_callers();
+    server.tools = {"more", "echo"};
+
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(call_as("ada", "mcp__s__delete"), refusal) << "it is not in the caller's list";
+    EXPECT_EQ(heard("tools/call"), 1U);
+    EXPECT_EQ(reports(), 0U);
+}
+
+TEST_F(McpPinnedCallers, WithoutAWholeListNothingIsCalled) {
+    start_for_callers();
+    server.refuse_lists = true;
+    EXPECT_EQ(call_as("ada"), "error: The tool's server answered with an HTTP error.");
+
+    server.refuse_lists = false;
+    server.instead = [](channel& over, const json::object& message) {
+        if (message.at("method") == "initialize") {
+            over.result(
+                message,
+                {{"protocolVersion", "2025-06-18"}, {"capabilities", {{"tools", json::object()}}}}
+            );
+        } else if (message.at("params").as_object().contains("cursor")) {
+            over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 500"});
+        } else {
+            over.result(message, {{"tools", json::array{{{"name", "echo"}}}}, {"nextCursor", "2"}});
+        }
+    };
+    EXPECT_TRUE(call_as("ada").starts_with("error: "));
+    EXPECT_EQ(heard("tools/call"), 0U);
+}
+
+TEST_F(McpPinnedCallers, PassedHeadersAreOfACallerToo) {
+    start_for_callers();
+    server.description = "Another one.";
+    tool_invocation made = invocation();
+    made.sender = "ada";
+    made.headers = {{"x-tenant", "t"}};
+    EXPECT_EQ(say(run((*offered->find("mcp__s__echo"))(made))), refusal);
+    EXPECT_EQ(heard("tools/call"), 0U);
+}
+
 } // namespace
 } // namespace agui::runner

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +67,20 @@ TEST(McpToolDigests, SayHowAListDiffersFromTheOneBefore) {
     EXPECT_EQ(found.added, list{"d"});
     EXPECT_EQ(found.removed, list{"c"});
     EXPECT_NE(digests.digest(), before);
+}
+
+TEST(McpToolDigests, CompareAnotherListWithTheLastOne) {
+    mcp_tool_digests digests;
+    static_cast<void>(digests.update({tool("gone"), tool("a")}));
+    static_cast<void>(digests.update({tool("a"), tool("b"), tool("c"), tool("d")}));
+    const std::string before = digests.digest();
+
+    const auto found =
+        digests.compare({tool("c", "x"), tool("a"), tool("gone"), tool("b", "x"), tool("e")});
+
+    EXPECT_EQ(found.changed, (list{"b", "c"}));
+    EXPECT_EQ(found.same, (std::set<std::string, std::less<>>{"a"}));
+    EXPECT_EQ(digests.digest(), before);
 }
 
 TEST(McpToolDigests, RememberAToolThatWasAbsent) {
