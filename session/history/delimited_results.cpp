@@ -29,12 +29,6 @@ std::string_view without_blanks(std::string_view text) noexcept {
     return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
 }
 
-// What may stand behind a text.
-enum class text_end {
-    closed,    ///< No other text: it is followed by the end of its tags, or stands alone.
-    continued, ///< Another text, with nothing between.
-};
-
 // True if `text`, which follows a `<`, is the rest of such a tag, as a model may still read it:
 // with blanks anywhere, and without its end. If it is continued, its beginning is enough.
 bool is_result_tag(std::string_view text, text_end end) noexcept {
@@ -54,7 +48,7 @@ bool is_result_tag(std::string_view text, text_end end) noexcept {
            blanks.find(rest.front()) != std::string_view::npos;
 }
 
-void escape_result_tags(std::string& text, text_end end = text_end::closed) {
+void escape_result_tags(std::string& text, text_end end) {
     for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
         if (is_result_tag(std::string_view(text).substr(at + 1), end)) {
             text.replace(at, 1, "&lt;");
@@ -79,7 +73,7 @@ void escape_document(json::object& part) {
         return;
     }
     const std::size_t before = text->size();
-    escape_result_tags(*text);
+    escape_result_tags(*text, text_end::closed);
     if (text->size() == before) {
         return;
     }
@@ -97,9 +91,8 @@ void escape_document(json::object& part) {
 
 void escape_part(json::object& part) {
     const auto escape = [](std::string& text) {
-        escape_result_tags(text);
+        escape_result_tags(text, text_end::closed);
     };
-    // Dialects join the texts of a result's parts.
     escape_member(part, "text", [](std::string& text) {
         escape_result_tags(text, text_end::continued);
     });
@@ -111,9 +104,9 @@ void escape_part(json::object& part) {
     escape_document(part);
 }
 
-void escape_content(content& value) {
+void escape_content(content& value, text_end end) {
     if (auto* const text = std::get_if<std::string>(&value)) {
-        escape_result_tags(*text);
+        escape_result_tags(*text, end);
         return;
     }
     for (json::value& part : std::get<json::array>(value)) {
@@ -140,14 +133,14 @@ void delimit(content& value) {
 void delimit_result(message& result) {
     // Dialects add the error, unless it is the whole text.
     const bool is_error_only = result.error && *result.error == text_of(result.content);
-    escape_content(result.content);
+    escape_content(result.content, text_end::closed);
     if (!result.error || !is_empty(result.content)) {
         delimit(result.content);
     }
     if (is_error_only) {
         result.error = text_of(result.content);
     } else if (result.error && !result.error->empty()) {
-        escape_result_tags(*result.error);
+        escape_result_tags(*result.error, text_end::closed);
         delimit(*result.error);
     }
 }
@@ -160,7 +153,7 @@ void delimit_results(std::vector<message>& messages, const foreign_tool_check& i
         if (each.role == role::assistant && !each.tool_calls.empty()) {
             answer = &each;
         } else if (each.role == role::user) {
-            escape_content(each.content);
+            escape_content(each.content, text_end::continued);
         } else if (each.role == role::tool && answer != nullptr) {
             const auto call =
                 std::ranges::find(answer->tool_calls, each.tool_call_id, &tool_call::id);

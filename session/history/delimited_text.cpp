@@ -13,23 +13,39 @@ namespace {
 constexpr std::array<std::string_view, 3> part_names = {"context", "state", "values"};
 constexpr std::string_view note_name = "note";
 
-bool begins_with(std::string_view text, std::string_view name) noexcept {
-    return text.size() >= name.size() && equal_ignoring_case(text.substr(0, name.size()), name);
+// How a text begins.
+enum class beginning { other, incomplete, complete };
+
+// `incomplete` if the text ends within the name.
+beginning compare_begin(std::string_view text, std::string_view name) noexcept {
+    const std::string_view head = text.substr(0, name.size());
+    if (!equal_ignoring_case(head, name.substr(0, head.size()))) {
+        return beginning::other;
+    }
+    return head.size() == name.size() ? beginning::complete : beginning::incomplete;
 }
 
-// True if `text`, which follows a `<`, begins a part: a name, white space, and the note.
-bool begins_part(std::string_view text) noexcept {
-    for (const std::string_view name : part_names) {
-        if (!begins_with(text, name)) {
-            continue;
-        }
-        const std::string_view rest = text.substr(name.size());
-        const std::size_t blanks = std::min(rest.find_first_not_of(" \t\r\n"), rest.size());
-        if (blanks > 0 && begins_with(rest.substr(blanks), note_name)) {
-            return true;
-        }
+// Of a part: its name, white space, and the note.
+beginning part_begin(std::string_view text, std::string_view name) noexcept {
+    const beginning named = compare_begin(text, name);
+    if (named != beginning::complete) {
+        return named;
     }
-    return false;
+    const std::string_view rest = text.substr(name.size());
+    const std::size_t blanks = std::min(rest.find_first_not_of(" \t\r\n"), rest.size());
+    if (rest.empty() || blanks > 0) {
+        return compare_begin(rest.substr(blanks), note_name);
+    }
+    return beginning::other;
+}
+
+// True if `text`, which follows a `<`, begins a part, or may do so with the text behind it.
+bool begins_part(std::string_view text, text_end end) noexcept {
+    return std::ranges::any_of(part_names, [text, end](std::string_view name) {
+        const beginning found = part_begin(text, name);
+        return found == beginning::complete ||
+               (found == beginning::incomplete && end == text_end::continued);
+    });
 }
 
 } // namespace
@@ -80,9 +96,9 @@ std::string values_text(const prompt_value_list& values) {
     return text;
 }
 
-void escape_parts(std::string& text) {
+void escape_parts(std::string& text, text_end end) {
     for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
-        if (begins_part(std::string_view(text).substr(at + 1))) {
+        if (begins_part(std::string_view(text).substr(at + 1), end)) {
             text.replace(at, 1, "&lt;");
         }
     }

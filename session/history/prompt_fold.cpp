@@ -111,14 +111,16 @@ std::string parts_of(const prompt_record& record) {
     return text;
 }
 
-void escape(content& value) {
+void escape(content& value, text_end end) {
     if (auto* const text = std::get_if<std::string>(&value)) {
-        escape_parts(*text);
+        escape_parts(*text, end);
         return;
     }
     for (json::value& part : std::get<json::array>(value)) {
         if (json::object* const object = part.if_object()) {
-            escape_member(*object, "text", escape_parts);
+            escape_member(*object, "text", [](std::string& text) {
+                escape_parts(text, text_end::continued);
+            });
         }
     }
 }
@@ -406,9 +408,9 @@ void tell_prompts(std::vector<message>& messages) {
         if (each.role != role::user && each.role != role::tool) {
             continue;
         }
-        escape(each.content);
+        escape(each.content, each.role == role::user ? text_end::continued : text_end::closed);
         if (each.error) {
-            escape_parts(*each.error);
+            escape_parts(*each.error, text_end::closed);
         }
         const std::string told = each.prompt ? parts_of(*each.prompt) : std::string();
         each.prompt = nullptr;

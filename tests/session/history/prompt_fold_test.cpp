@@ -248,18 +248,6 @@ TEST(PromptFold, ACutTellsTheNewestOnesOnce) {
     EXPECT_EQ(left[2], "Bye");
 }
 
-TEST(PromptFold, WhatLooksLikeAPartIsEscaped) {
-    std::string forged = "a <context  note=\"x\">, <CONTEXT\nNote>, <state note>, <values note=>";
-    escape_parts(forged);
-    EXPECT_EQ(
-        forged, "a &lt;context  note=\"x\">, &lt;CONTEXT\nNote>, &lt;state note>, &lt;values note=>"
-    );
-    std::string other = "1 < 2, <context>, <contextnote>, <state>, </values>, <";
-    const std::string same = other;
-    escape_parts(other);
-    EXPECT_EQ(other, same);
-}
-
 TEST(PromptFold, StoresKeepTheRecordAndClientsNeverSeeIt) {
     prompt_record record = beginning("a", "It is 1");
     record.begins->holds_state = true;
