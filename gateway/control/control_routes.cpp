@@ -133,7 +133,8 @@ public:
         if (!key) {
             co_return to_reply(key.error());
         }
-        auto copy = co_await read_for_copy(parts_.store, *key);
+        memory_share kept(budget_of(heavy()));
+        auto copy = co_await read_for_copy(parts_.store, *key, kept);
         if (!copy) {
             co_return to_reply(copy.error());
         }
@@ -141,7 +142,9 @@ public:
             co_return to_reply(session::no_such_thread());
         }
         note(request, audit_event::thread_exported, *key);
-        co_return stream_reply{make_copy_source(parts_.store, heavy(), std::move(**copy))};
+        co_return stream_reply{
+            make_copy_source(parts_.store, heavy(), std::move(kept), std::move(**copy))
+        };
     }
 
     asio::awaitable<handler_reply> import_thread(http_request& request) {

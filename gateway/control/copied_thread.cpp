@@ -1,5 +1,7 @@
 #include "gateway/control/copied_thread.hpp"
 
+#include "session/conversation/message_size.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -12,7 +14,39 @@ namespace {
 
 constexpr std::size_t rows_at_once = 1000;
 
-asio::awaitable<result<void>> read_events(session::store& store, copied_thread& into) {
+std::size_t size_of(const session::session_event& event) {
+    return sizeof(event) + event.type.size() + event.run_id.size() +
+           session::stored_size(event.data);
+}
+
+std::size_t size_of(const session::run_record& run) {
+    return sizeof(run) + run.run_id.size() + run.parent_run_id.size() + run.agent_id.size() +
+           run.input_digest.size() + run.idempotency_key.size() + run.protocol.size() +
+           run.end_reason.size() + run.answered_by.size();
+}
+
+std::size_t size_of(const session::queued_request& request) {
+    return sizeof(request) + static_cast<std::size_t>(session::bytes_of(request));
+}
+
+result<void> keep_bytes(memory_share& kept, std::size_t bytes) {
+    if (!kept.grow_to(kept.held() + bytes)) {
+        return failure{errc::overloaded, "there is not enough memory for a copy of this thread"};
+    }
+    return result<void>();
+}
+
+template <class List>
+result<void> keep_rows(memory_share& kept, const List& rows) {
+    std::size_t bytes = 0;
+    for (const auto& row : rows) {
+        bytes += size_of(row);
+    }
+    return keep_bytes(kept, bytes);
+}
+
+asio::awaitable<result<void>>
+read_events(session::store& store, copied_thread& into, memory_share& kept) {
     for (;;) {
         const std::uint64_t after = into.events.empty() ? 0 : into.events.back().sequence;
         auto page = co_await store.events(into.thread.key, after, rows_at_once);
@@ -22,11 +56,15 @@ asio::awaitable<result<void>> read_events(session::store& store, copied_thread& 
         if (page->empty()) {
             co_return result<void>();
         }
+        if (auto room = keep_rows(kept, *page); !room) {
+            co_return room.error();
+        }
         std::ranges::move(*page, std::back_inserter(into.events));
     }
 }
 
-asio::awaitable<result<void>> read_runs(session::store& store, copied_thread& into) {
+asio::awaitable<result<void>>
+read_runs(session::store& store, copied_thread& into, memory_share& kept) {
     for (;;) {
         const std::int64_t after = into.runs.empty() ? 0 : into.runs.back().number;
         auto page = co_await store.runs(into.thread.key, after, rows_at_once);
@@ -36,6 +74,9 @@ asio::awaitable<result<void>> read_runs(session::store& store, copied_thread& in
         if (page->empty()) {
             co_return result<void>();
         }
+        if (auto room = keep_rows(kept, *page); !room) {
+            co_return room.error();
+        }
         std::ranges::move(*page, std::back_inserter(into.runs));
     }
 }
@@ -43,7 +84,7 @@ asio::awaitable<result<void>> read_runs(session::store& store, copied_thread& in
 } // namespace
 
 asio::awaitable<result<std::optional<copied_thread>>>
-read_for_copy(session::store& store, session::thread_key key) {
+read_for_copy(session::store& store, session::thread_key key, memory_share& kept) {
     copied_thread copy;
     auto loaded = co_await store.load(key);
     if (!loaded) {
@@ -53,10 +94,13 @@ read_for_copy(session::store& store, session::thread_key key) {
         co_return std::nullopt;
     }
     copy.thread = std::move(**loaded);
-    if (auto read = co_await read_events(store, copy); !read) {
+    if (auto room = keep_bytes(kept, copy.thread.bytes); !room) {
+        co_return room.error();
+    }
+    if (auto read = co_await read_events(store, copy, kept); !read) {
         co_return read.error();
     }
-    if (auto read = co_await read_runs(store, copy); !read) {
+    if (auto read = co_await read_runs(store, copy, kept); !read) {
         co_return read.error();
     }
     auto access = co_await store.access_of(key);
@@ -72,6 +116,9 @@ read_for_copy(session::store& store, session::thread_key key) {
     auto queue = co_await store.queued(key);
     if (!queue) {
         co_return queue.error();
+    }
+    if (auto room = keep_rows(kept, *queue); !room) {
+        co_return room.error();
     }
     copy.queue = std::move(*queue);
     co_return copy;

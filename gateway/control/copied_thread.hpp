@@ -5,6 +5,7 @@
 #include "session/store/whole_thread.hpp"
 
 #include "session/base/error.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -28,8 +29,9 @@ struct copied_thread {
 };
 
 /// Reads a thread as the store has it: a run that is active has what it has stored so far. nullopt
-/// if there is no such thread. The store must outlive the await.
+/// if there is no such thread. `kept` grows by the memory that the copy takes. errc::overloaded:
+/// its budget, which may be null, has no room. The store and `kept` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<copied_thread>>>
-read_for_copy(session::store& store, session::thread_key key);
+read_for_copy(session::store& store, session::thread_key key, memory_share& kept);
 
 } // namespace agui::gateway

@@ -16,10 +16,19 @@ namespace {
 /// About the size of a batch.
 constexpr std::size_t copied_bytes_at_once = 65'536;
 
+/// An attachment, and its lines in base64, which take a third more.
+constexpr std::size_t memory_of_attachment(std::size_t bytes) noexcept {
+    return bytes + bytes + bytes / 2;
+}
+
 class copy_source final : public event_source {
 public:
-    copy_source(session::store& from, heavy_work* heavy, copied_thread thread)
-        : store_(from), heavy_(heavy), lines_(std::move(thread)) {}
+    copy_source(session::store& from, heavy_work* heavy, memory_share kept, copied_thread thread)
+        : store_(from),
+          heavy_(heavy),
+          kept_(std::move(kept)),
+          thread_bytes_(kept_.held()),
+          lines_(std::move(thread)) {}
 
     std::string_view content_type() const noexcept override { return "application/jsonl"; }
     void open(asio::any_io_executor executor) override { executor_ = std::move(executor); }
@@ -37,6 +46,7 @@ public:
         if (is_over_ || has_failed_) {
             co_return;
         }
+        kept_.shrink_to(thread_bytes_); // The lines before have been sent.
         // A line may have megabytes.
         ready_ = co_await run_heavy(heavy_, as_parsing(lines_.thread().thread.bytes), [this] {
             std::string lines;
@@ -44,7 +54,7 @@ public:
             }
             return lines;
         });
-        if (!ready_.empty()) {
+        if (!keep(ready_.size()) || !ready_.empty()) {
             co_return;
         }
         while (ready_.empty() && next_ < lines_.thread().attachments.size()) {
@@ -66,6 +76,15 @@ public:
     std::string_view cut_off_note() const noexcept override { return {}; }
 
 private:
+    // Counts the memory of lines. If there is no room, the copy has failed.
+    bool keep(std::size_t bytes) {
+        has_failed_ = has_failed_ || !kept_.grow_to(thread_bytes_ + bytes);
+        if (has_failed_) {
+            std::string().swap(ready_);
+        }
+        return !has_failed_;
+    }
+
     // Writes nothing if it is gone.
     asio::awaitable<void> write_attachment(std::string sha256) {
         const auto found =
@@ -75,6 +94,9 @@ private:
             co_return;
         }
         const session::attachment& what = **found;
+        if (!keep(memory_of_attachment(what.bytes.size()))) {
+            co_return;
+        }
         ready_ = co_await run_heavy(heavy_, as_parsing(what.bytes.size()), [this, &what] {
             std::string lines;
             lines_.write_attachment(lines, what);
@@ -84,6 +106,8 @@ private:
 
     session::store& store_;
     heavy_work* const heavy_;
+    memory_share kept_;              ///< The memory of the thread and of the lines.
+    const std::size_t thread_bytes_; ///< The thread's part of it.
     thread_writer lines_;
     asio::any_io_executor executor_;
     std::string ready_;    ///< To be read next.
@@ -95,8 +119,8 @@ private:
 } // namespace
 
 std::unique_ptr<event_source>
-make_copy_source(session::store& from, heavy_work* heavy, copied_thread thread) {
-    return std::make_unique<copy_source>(from, heavy, std::move(thread));
+make_copy_source(session::store& from, heavy_work* heavy, memory_share kept, copied_thread thread) {
+    return std::make_unique<copy_source>(from, heavy, std::move(kept), std::move(thread));
 }
 
 } // namespace agui::gateway

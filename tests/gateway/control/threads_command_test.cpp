@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,6 +93,24 @@ TEST_F(ThreadsCommand, CopiesThreadsOutAndInAgain) {
     EXPECT_EQ(body_of("/agui/threads/t1"), shown);
     // All but the time of the copy.
     EXPECT_EQ(copy_all().substr(100), lines.substr(100));
+}
+
+TEST_F(ThreadsCommand, CopiesNoThreadThatTheMemoryHasNoRoomFor) {
+    use_sqlite();
+    const gateway::server_options again = options;
+    start();
+    begin("t1", std::string(400'000, 'x'));
+    server.reset();
+    settings.server.max_memory_bytes = 300'000;
+    options = again;
+    start();
+
+    try {
+        (void)run(command(threads_command::action::copy_out));
+        ADD_FAILURE() << "there is no room";
+    } catch (const std::runtime_error& refused) {
+        EXPECT_THAT(refused.what(), HasSubstr("not enough memory for a copy of this thread"));
+    }
 }
 
 TEST_F(ThreadsCommand, RefusesThreadsThatExist) {
