@@ -59,8 +59,12 @@ result<bool> read_switch(const query_parameters& query, std::string_view name, b
     return *given == "true";
 }
 
-// Metadata stays text: parsing a page of it would take seconds.
-std::string text_of(const session::thread_summary& thread, std::string_view shown_id) {
+// `right` is that of a sender who does not own the thread. Metadata stays text: parsing a page of
+// it would take seconds.
+std::string text_of(
+    const session::thread_summary& thread, std::string_view shown_id,
+    std::optional<session::access_right> right
+) {
     json::object out{
         {"threadId", shown_id},
         {"agentId", thread.agent_id},
@@ -73,8 +77,8 @@ std::string text_of(const session::thread_summary& thread, std::string_view show
     if (!thread.active_run_id.empty()) {
         out["activeRunId"] = session::client_run_id(thread.active_run_id);
     }
-    if (!thread.shared_id.empty()) {
-        out["rights"] = to_string(thread.right);
+    if (right) {
+        out["rights"] = to_string(*right);
     }
     std::string text = json::serialize(out);
     if (!thread.metadata.is_null()) {
@@ -130,8 +134,11 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     }
     std::string body = R"({"threads":[)";
     for (const session::thread_summary& thread : page->threads) {
-        const std::string& id = *opened ? thread.shared_id : thread.key.thread_id;
-        body.append(body.ends_with('[') ? "" : ",").append(text_of(thread, id));
+        body.append(body.ends_with('[') ? "" : ",");
+        body.append(
+            *opened ? text_of(thread, thread.shared_id, thread.right)
+                    : text_of(thread, thread.key.thread_id, std::nullopt)
+        );
     }
     body.push_back(']');
     if (!page->next_cursor.empty()) {
@@ -151,7 +158,11 @@ asio::awaitable<handler_reply> show_thread(session::store& store, http_request& 
         found->emplace(); // A client may ask before the first run.
     }
     auto thread = known(std::move(found));
-    co_return thread ? json_reply(text_of(*thread, named->shown_id)) : to_reply(thread.error());
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const auto right = named->is_shared ? std::optional(named->right) : std::nullopt;
+    co_return json_reply(text_of(*thread, named->shown_id, right));
 }
 
 result<session::changes> read_patch(std::string_view body, std::size_t max_json_depth) {

@@ -124,6 +124,20 @@ TEST_F(Sharing, ChatFramesAndSnapshotsShowTheSharedId) {
     EXPECT_THAT(thread.body, HasSubstr(R"("threadId":")" + id + '"'));
 }
 
+TEST_F(Sharing, TheRecordOfAThreadSaysWhatItsReaderMayDo) {
+    start();
+    std::string id;
+    for (const std::string right : {"read", "write", "approve"}) {
+        id = share(right);
+        const raw_reply shown = read_as("eve", "/agui/threads/" + id);
+        EXPECT_THAT(shown.body, HasSubstr(R"("rights":")" + right + '"'));
+    }
+    const auto own = boost::json::parse(read_as("ada", "/agui/threads/t").body).as_object();
+    EXPECT_FALSE(own.contains("rights"));
+    EXPECT_EQ(open_to("").status, 200);
+    EXPECT_THAT(read_as("eve", "/agui/threads/" + id).body, Not(HasSubstr("rights")));
+}
+
 TEST_F(Sharing, NobodyButTheOwnerRenamesDeletesOrSharesTheThread) {
     start();
     const std::string id = share("approve");
