@@ -2,7 +2,7 @@ import { ExportedMessageRepository } from '@assistant-ui/react';
 import type { ThreadHistoryAdapter, ThreadMessageLike } from '@assistant-ui/react';
 import { fromAgUiMessages } from '@assistant-ui/react-ag-ui';
 import type { GatewayAgent, LoadedThread } from '../gateway-agent.js';
-import { rightsOf } from './rights.js';
+import type { GivenRights } from './rights.js';
 
 type AgUiMessages = Parameters<typeof fromAgUiMessages>[0];
 type Loaded = Awaited<ReturnType<ThreadHistoryAdapter['load']>>;
@@ -15,7 +15,7 @@ export interface ThreadControl {
     resumeRun(config: { parentId: string | null }): void;
 }
 type AgUiMessage = LoadedThread['messages'][number];
-type ThreadInfo = { activeRunId?: string; createdAt: number };
+type ThreadInfo = { activeRunId?: string; createdAt: number; rights?: GivenRights };
 type Page = { messages: AgUiMessage[]; hasEarlier: boolean };
 
 /**
@@ -90,7 +90,7 @@ export class GatewayHistory implements ThreadHistoryAdapter {
     async append(): Promise<void> {} // The gateway keeps the conversation by itself.
 
     private async loadThread(): Promise<Loaded> {
-        const [{ activeRunId, createdAt }, rights] = await Promise.all([this.read<ThreadInfo>(''), rightsOf(this.agent, this.threadId)]);
+        const { activeRunId, createdAt, rights } = await this.read<ThreadInfo>('');
         if (createdAt === 0) return { messages: [] }; // The thread does not exist yet.
         this.agent.claims.watch(rights === 'read');
         const followed = activeRunId === undefined ? undefined : await this.agent.loadThread(this.threadId);

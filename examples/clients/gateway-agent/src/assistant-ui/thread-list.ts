@@ -1,6 +1,5 @@
 import type { RemoteThreadListAdapter } from '@assistant-ui/react';
 import type { GatewayAgent } from '../gateway-agent.js';
-import { rightsOf } from './rights.js';
 import type { GivenRights } from './rights.js';
 
 type Thread = {
@@ -44,10 +43,7 @@ export class GatewayThreadList implements RemoteThreadListAdapter {
     };
 
     /** A thread that does not exist yet is an empty one: its first run makes it. */
-    fetch = async (threadId: string): Promise<RemoteThreadMetadata> => {
-        const [thread, rights] = await Promise.all([this.read(threadId), rightsOf(this.agent, threadId)]);
-        return metadataOf({ ...thread, ...(rights && { rights }) });
-    };
+    fetch = async (threadId: string): Promise<RemoteThreadMetadata> => metadataOf(await this.read(threadId));
 
     initialize = async (localId: string) => ({ remoteId: this.threadIdOf(localId), externalId: undefined });
 
