@@ -198,6 +198,42 @@ for (const [name, by] of Object.keys(apps).flatMap((each) => Object.keys(kinds).
             assert.equal(await item(bob, key.slice(0, 20)).count(), 0);
         });
 
+        it('lets a user who may write ask, and leaves the approval to the owner', async () => {
+            const { key, model, weather } = stage;
+            const asks = { content: 'I look, Bob.', toolCalls: [call('get_weather', { city: 'Oslo' })] };
+            model.script(key, [{ content: 'Hello, Ada.' }, asks, { content: 'It rains, Bob.' }]);
+            await ada.load();
+            await ada.ask(key);
+            await ada.shown('Hello, Ada.');
+            await ada.idle();
+            const access = [{ user: 'bob', rights: 'write' }];
+            const { body: { sharedId } } = await request(ada, 'PATCH', `threads/${await threadIn(ada)}/access`, { access });
+
+            await openThread(bob, sharedId);
+            await bob.shown('Hello, Ada.');
+            await bob.page.getByText('shared: write').first().waitFor();
+            assert.equal((await request(bob, 'GET', `threads/${sharedId}`)).body.rights, 'write');
+            await bob.ask('How is the weather, asks Bob?');
+            await bob.page.getByText('waits for an approval').waitFor();
+            assert.equal(await bob.button('Allow').count() + await bob.button('Deny').count(), 0);
+            const { body: { interrupts } } = await request(bob, 'GET', `threads/${sharedId}/pending`);
+            const resume = interrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload: { approved: true } }));
+            assert.equal(resume.length, 1);
+            const answer = { threadId: sharedId, runId: 'approved-by-bob', messages: [], tools: [], resume };
+            assert.equal((await request(bob, 'POST', '/agui', answer)).status, 403);
+            assert.equal(weather.calls.length, 0);
+
+            await ada.reload();
+            await ada.shown('How is the weather, asks Bob?');
+            await ada.button('Allow').click();
+            await ada.shown('It rains, Bob.');
+            await ada.idle();
+            assert.equal(weather.calls.length, 1);
+            await bob.reload();
+            await bob.shown('It rains, Bob.');
+            assert.equal(await bob.page.getByText('waits for an approval').count(), 0);
+        });
+
         it('keeps pictures apart', async () => {
             const { key, model } = stage;
             const adasKey = `ada ${key}`;
