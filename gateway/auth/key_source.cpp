@@ -3,6 +3,11 @@
 #include "runner/base/timeout.hpp"
 #include "session/base/pause.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <mutex>
@@ -89,7 +94,12 @@ asio::awaitable<bool> key_source::refresh() {
     }
     case turn::fetch: {
         const fetch_mark mark(*this);
-        const result<std::string> text = co_await fetch_in_time();
+        const auto executor = co_await asio::this_coro::executor;
+        // Without the caller's slot: others wait for this fetch, and its caller may leave.
+        const result<std::string> text = co_await asio::co_spawn(
+            executor, fetch_in_time(),
+            asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable)
+        );
         end_fetch(text);
         break;
     }

@@ -41,7 +41,8 @@ public:
 
     /// Fetches the keys, or waits for a fetch that is under way. Does nothing for a fixed set, and
     /// in the pause after a fetch. On failure the former keys stay. Returns false if it is unknown
-    /// whether the issuer has other keys, because the last fetch has failed or has not ended.
+    /// whether the issuer has other keys, because the last fetch has failed or has not ended. A
+    /// cancelled caller waits until its fetch has ended, which others may wait for.
     [[nodiscard]] boost::asio::awaitable<bool> refresh();
 
     /// refresh(), if the keys are not fresh. To be called about once a minute.

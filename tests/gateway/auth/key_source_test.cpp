@@ -6,13 +6,17 @@
 #include "tests/gateway/auth/token_maker.hpp"
 #include "tests/support/coroutine_test.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <gmock/gmock.h>
 
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <stdexcept>
@@ -28,6 +32,9 @@ using gateway::auth_error;
 using gateway::auth_result;
 using gateway::jws_algorithm;
 using gateway::key_source;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 class fake_response final : public runner::transport_response {
@@ -322,6 +329,28 @@ TEST_F(KeySource, NobodyIsRefusedForGoodBeforeTheFetchHasEnded) {
 
     issuer->is_stubborn = false;
     run(pause(50ms));
+}
+
+TEST_F(KeySource, ACallerThatLeavesDoesNotMakeAFetchFail) {
+    make({});
+    issuer->delay = 20ms;
+    boost::asio::cancellation_signal leaves;
+    bool has_left = false;
+    boost::asio::co_spawn(
+        context(), asking(first.token(claims_of("ada", time.now()))),
+        boost::asio::bind_cancellation_slot(
+            leaves.slot(), [&](const std::exception_ptr&, const auth_result&) { has_left = true; }
+        )
+    );
+    run(pause(1ms));
+    ASSERT_EQ(issuer->requests, 1);
+
+    leaves.emit(boost::asio::cancellation_type::terminal);
+    EXPECT_TRUE(ask(first, "eve")) << "within the pause after a failure";
+
+    EXPECT_EQ(issuer->requests, 1);
+    EXPECT_TRUE(has_left);
+    EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("could not be fetched"))));
 }
 
 TEST_F(KeySource, RemembersTokensUntilTheyExpire) {
