@@ -17,7 +17,7 @@ runner::stored_credentials::by_principal tokens_of(const caller_credentials_conf
 }
 
 void add(stored_by_name& to, const std::string& name, const caller_credentials_config& callers) {
-    if (!callers.tokens.empty()) {
+    if (callers.may_have_tokens()) {
         to.emplace(name, std::make_shared<runner::stored_credentials>(tokens_of(callers)));
     }
 }

@@ -211,11 +211,13 @@ struct user_token_config {
 /// Where a tool server gets the credentials of the caller; see runner::caller_credentials.
 struct caller_credentials_config {
     std::vector<user_token_config> tokens; ///< `user_tokens`
-    bool had_tokens = false; ///< There were some when the process began; see with_secrets_of().
-    std::string from;        ///< `user_token_from`, in lower case; may be empty.
+    /// There is a list of user_tokens, which may be empty: then no user has any. It stays true if
+    /// it was when the process began (with_secrets_of()).
+    bool lists_tokens = false;
+    std::string from;                 ///< `user_token_from`, in lower case; may be empty.
     std::string as = "Authorization"; ///< `user_token_as`
 
-    [[nodiscard]] bool may_have_tokens() const noexcept { return had_tokens || !tokens.empty(); }
+    [[nodiscard]] bool may_have_tokens() const noexcept { return lists_tokens || !tokens.empty(); }
     [[nodiscard]] bool are_required() const noexcept { return !from.empty() || may_have_tokens(); }
 };
 

@@ -160,9 +160,9 @@ void take_tokens(
     const caller_credentials_config& fresh
 ) {
     if (running.may_have_tokens()) {
-        running.had_tokens = true;
+        running.lists_tokens = true;
         running.tokens = fresh.tokens;
-    } else if (!fresh.tokens.empty()) {
+    } else if (fresh.may_have_tokens()) {
         left_out.push_back(name + ".user_tokens: needs a restart, because there were none");
     }
 }
@@ -172,7 +172,7 @@ void end_tokens(
     left_out_lines& left_out, const std::string& name, caller_credentials_config& running
 ) {
     if (running.may_have_tokens()) {
-        running.had_tokens = true;
+        running.lists_tokens = true;
         running.tokens.clear();
         left_out.push_back(
             name + ": needs a restart, because it was changed or removed; until then, calls with "

@@ -47,15 +47,11 @@ void check_users(config_table& table, const caller_credentials_config& callers) 
 } // namespace
 
 void caller_credentials_value(config_table& table, caller_credentials_config& callers) {
-    if (table.uses(!callers.tokens.empty())) {
+    if (table.uses(callers.may_have_tokens())) {
+        // An empty list is that of a tool whose last user was removed: it refuses all calls.
+        callers.lists_tokens = callers.lists_tokens || table.has("user_tokens");
         table.tables("user_tokens", callers.tokens, describe_user_token);
         check_users(table, callers);
-        if (table.has("user_tokens") && callers.tokens.empty()) {
-            table.problem(
-                "user_tokens", "must hold a user, because without any the calls of all "
-                               "users would have the gateway's own credentials"
-            );
-        }
     }
     if (table.uses(!callers.from.empty())) {
         read_header(table, "user_token_from", callers.from);

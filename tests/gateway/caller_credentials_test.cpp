@@ -337,6 +337,20 @@ TEST_F(CallerCredentials, ComeBackByAReload) {
     EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("was not reloaded"))));
 }
 
+TEST_F(CallerCredentials, OfAnEmptyListComeByAReload) {
+    settings.tools.mcp_servers = {mcp_server()};
+    settings.tools.mcp_servers[0].callers.lists_tokens = true;
+    start();
+    EXPECT_THAT(run_as("ada", "t1").body, HasSubstr(refusal())) << "no user has a token";
+
+    gateway::config fresh = settings;
+    add_user(fresh.tools.mcp_servers[0].callers, "ada", "of-ada");
+    EXPECT_TRUE(server->reload(fresh));
+
+    EXPECT_THAT(run_as("ada", "t2").body, HasSubstr("called with Bearer of-ada"));
+    EXPECT_THAT(tools.calls(), ElementsAre(HasSubstr("of-ada")));
+}
+
 TEST_F(CallerCredentials, EndWithTheServerForWhichTheyWere) {
     settings.tools.mcp_servers = {mcp_server()};
     settings.tools.webhooks = {webhook()};

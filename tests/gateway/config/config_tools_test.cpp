@@ -157,6 +157,22 @@ token_file = ")" + file + "\"\n")
     EXPECT_FALSE(load(minimal).value().tools.mcp_servers.size());
 }
 
+TEST_F(ConfigSecret, AnEmptyListOfUserTokensIsThatOfNobody) {
+    for (const std::string tool :
+         {"[[tools.webhook]]\nname = \"hook\"\nurl = \"https://h/\"\n",
+          "[[mcp_servers]]\nname = \"s\"\nurl = \"https://h/\"\n"}) {
+        const config all = load(std::string(minimal) + tool + "user_tokens = []\n").value();
+        const bool is_hook = !all.tools.webhooks.empty();
+        const caller_credentials_config& callers =
+            is_hook ? all.tools.webhooks[0].callers : all.tools.mcp_servers.at(0).callers;
+        EXPECT_TRUE(callers.are_required());
+        EXPECT_TRUE(callers.tokens.empty());
+        EXPECT_NE(print_config(all).find("user_tokens = []"), std::string::npos);
+        const config none = load(std::string(minimal) + tool).value();
+        EXPECT_EQ(print_config(none).find("user_tokens"), std::string::npos);
+    }
+}
+
 TEST_F(ConfigSecret, RefusesCredentialsOfCallersThatWouldNotBeTheirs) {
     const std::string hook =
         std::string(minimal) + "[[tools.webhook]]\nname = \"hook\"\nurl = \"https://h/\"\n";
@@ -166,7 +182,7 @@ TEST_F(ConfigSecret, RefusesCredentialsOfCallersThatWouldNotBeTheirs) {
     for (const std::string& tool : {hook, mcp}) {
         EXPECT_TRUE(load(tool + "user_tokens = [" + ada + "]\n"));
         for (const std::string wrong :
-             {"user_tokens = []", "user_tokens = [{ user = \"ada\" }]",
+             {"user_tokens = [{ user = \"ada\" }]",
               "user_tokens = [{ token_env = \"AGUI_TEST_KEY\" }]",
               "user_tokens = [{ user = \"ada\", token_env = \"AGUI_TEST_ABSENT\" }]",
               "user_tokens = [{ user = \"ada\", token_env = \"AGUI_TEST_KEY\", token = \"sk\" }]",
