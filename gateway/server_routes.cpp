@@ -275,7 +275,7 @@ std::vector<route> server::impl::make_routes() {
 }
 
 control_parts server::impl::make_control_parts() {
-    control_parts parts{*store, runs, audit.get(), make_forget_thread(), {}};
+    control_parts parts{*store, runs, system_clock(), audit.get(), make_forget_thread(), {}};
     if (asked) {
         parts.forget_principal = [this](std::string_view principal) {
             asked->forget_principal(principal);

@@ -151,7 +151,9 @@ public:
         memory_share kept(budget_of(heavy()));
         auto read = co_await run_heavy(
             heavy(), request.body.size(),
-            [lines = std::move(request.body), &kept] { return read_thread_lines(lines, kept); }
+            [lines = std::move(request.body), &kept, now = parts_.time.now()] {
+                return read_thread_lines(lines, kept, now);
+            }
         );
         if (!read) {
             co_return to_reply(read.error());

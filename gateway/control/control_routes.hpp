@@ -4,6 +4,7 @@
 #include "gateway/http/router.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "gateway/runs/thread_removal.hpp"
+#include "session/base/clock.hpp"
 #include "session/store/store.hpp"
 
 #include <functional>
@@ -16,6 +17,7 @@ namespace agui::gateway {
 struct control_parts {
     session::store& store;
     run_service& runs;
+    const clock& time;
     audit_log* audit = nullptr; ///< May be null.
     forget_thread_function forget_thread;
     /// The same for all threads of a principal, and what belongs to none. May be empty.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/control/copied_thread.hpp"
+#include "session/base/clock.hpp"
 #include "session/base/error.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/store/whole_thread.hpp"
@@ -23,6 +24,10 @@ inline constexpr std::size_t line_bytes_max = std::size_t{64} << 20U;
 /// Limit for all lines of a thread, which an import holds in memory: twice the default of
 /// session.max_thread_bytes, and its attachments.
 inline constexpr std::size_t thread_bytes_max = std::size_t{256} << 20U;
+
+/// How far in the future the times of an imported thread may be: another gateway's clock may be
+/// ahead. Threads are listed by their times, and uploads expire by theirs.
+inline constexpr unix_ms future_ms_max = 86'400'000;
 
 /// Writes the lines of one thread, some at a time.
 class thread_writer {
@@ -80,13 +85,14 @@ private:
 /// checked: sizes, ids, references between lines and digests are; the store checks that no two runs
 /// have the same name. Runs and calls that were active
 /// have ended, and so have calls that waited for an approval. `kept` grows by the memory that the
-/// thread takes; its budget, which may be null, also counts what reading takes.
+/// thread takes; its budget, which may be null, also counts what reading takes. `now` is the
+/// gateway's time.
 /// errc::invalid_input: `path` is the number of the line, as `line 3`. errc::overloaded: the budget
 /// has no room.
 [[nodiscard]] result<session::whole_thread>
-read_thread_lines(std::string_view lines, memory_share& kept);
+read_thread_lines(std::string_view lines, memory_share& kept, unix_ms now);
 
 /// The thread that a first line names. It fails where read_thread_lines() would refuse the line.
-[[nodiscard]] result<session::thread_key> read_thread_head(std::string_view line);
+[[nodiscard]] result<session::thread_key> read_thread_head(std::string_view line, unix_ms now);
 
 } // namespace agui::gateway

@@ -32,7 +32,6 @@ constexpr std::size_t line_depth_max = 1100;
 /// Titles, names of tools, reasons, keys.
 constexpr std::size_t text_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
-constexpr unix_ms latest_time = 253'402'300'799'999; // The end of the year 9999.
 
 /// Why a line is refused. Thrown by the functions below, and caught by read_thread_lines(): each of
 /// dozens of members may be wrong.
@@ -74,10 +73,6 @@ std::uint64_t number_in(const json::object& line, std::string_view name, std::ui
         refuse(name, "must be a whole number from 0 to " + std::to_string(highest));
     }
     return number;
-}
-
-unix_ms time_in(const json::object& line, std::string_view name) {
-    return static_cast<unix_ms>(number_in(line, name, latest_time));
 }
 
 bool flag_in(const json::object& line, std::string_view name) {
@@ -174,7 +169,8 @@ session::call_status ended(session::call_status status) noexcept {
 class thread_reader {
 public:
     /// `kept` must outlive the reader.
-    explicit thread_reader(memory_share& kept) : kept_(kept) {}
+    thread_reader(memory_share& kept, unix_ms now)
+        : kept_(kept), latest_time_(std::max<unix_ms>(now, 0) + future_ms_max) {}
 
     void read(std::string_view line) {
         ++lines_;
@@ -351,6 +347,11 @@ private:
         }
         node.message = std::move(*message);
         messages.push_back(std::move(node));
+    }
+
+    [[nodiscard]] unix_ms time_in(const json::object& line, std::string_view name) const {
+        return static_cast<unix_ms>(number_in(line, name, static_cast<std::uint64_t>(latest_time_))
+        );
     }
 
     static void expect_number(const json::object& line, std::size_t next) {
@@ -561,6 +562,7 @@ private:
     }
 
     memory_share& kept_;
+    const unix_ms latest_time_;
     session::whole_thread thread_;
     std::set<std::string> call_ids_;
     std::set<std::string> waiting_;     ///< Ids of calls that waited for an approval, or had one.
@@ -572,8 +574,9 @@ private:
 
 } // namespace
 
-result<session::whole_thread> read_thread_lines(std::string_view lines, memory_share& kept) {
-    thread_reader reader(kept);
+result<session::whole_thread>
+read_thread_lines(std::string_view lines, memory_share& kept, unix_ms now) {
+    thread_reader reader(kept, now);
     std::size_t number = 0;
     try {
         while (!lines.empty()) {
@@ -590,9 +593,9 @@ result<session::whole_thread> read_thread_lines(std::string_view lines, memory_s
     }
 }
 
-result<session::thread_key> read_thread_head(std::string_view line) {
+result<session::thread_key> read_thread_head(std::string_view line, unix_ms now) {
     memory_share uncounted;
-    thread_reader reader(uncounted);
+    thread_reader reader(uncounted, now);
     try {
         reader.read(line);
         return reader.key();

@@ -274,7 +274,7 @@ private:
 
     void read_thread(std::string line) {
         const std::size_t begin = line_;
-        const auto named = read_thread_head(line);
+        const auto named = read_thread_head(line, system_clock().now());
         const bool is_wanted = named && is_meant(*named);
         if (!named) {
             refuse(begin, named.error().detail);

@@ -75,7 +75,7 @@ TEST_F(CopySource, LeavesOutAnAttachmentThatIsGone) {
         EXPECT_THAT(all.bytes, HasSubstr(kept));
         EXPECT_THAT(all.bytes, Not(HasSubstr(gone)));
         memory_share uncounted;
-        const auto read = gateway::read_thread_lines(all.bytes, uncounted);
+        const auto read = gateway::read_thread_lines(all.bytes, uncounted, 1'000'000);
         ASSERT_TRUE(read) << read.error().detail;
         EXPECT_EQ(read->attachments.size(), 1U);
     }

@@ -78,9 +78,11 @@ std::string lines_of(copied_thread copy, const std::vector<session::attachment>&
     return lines;
 }
 
+constexpr unix_ms now = 1'000'000;
+
 result<whole_thread> read_thread_lines(const std::string& lines) {
     memory_share uncounted;
-    return gateway::read_thread_lines(lines, uncounted);
+    return gateway::read_thread_lines(lines, uncounted, now);
 }
 
 std::string problem_of(const std::string& lines) {
@@ -230,13 +232,34 @@ TEST(ThreadLines, EndTheCallsOfSubagents) {
     EXPECT_EQ(read->content.calls[1].status, call_status::dead);
 }
 
+TEST(ThreadLines, HaveNoTimesFarInTheFuture) {
+    constexpr unix_ms latest = now + gateway::future_ms_max;
+    const std::string lines = lines_of(some_thread(), {some_file("x")});
+    const auto with_time = [&](std::string_view member, std::string_view before, unix_ms time) {
+        const std::string name = "\"" + std::string(member) + "\":";
+        return changed(lines, name + std::string(before), name + std::to_string(time));
+    };
+    for (const auto& [member, before] : std::initializer_list<std::pair<std::string, std::string>>{
+             {"createdAt", "1000"},
+             {"updatedAt", "3000"},
+             {"lastRunAt", "2000"},
+             {"startedAt", "0"},
+             {"endedAt", "2500"},
+             {"timestamp", "1200"},
+             {"keptAt", "4000"}
+         }) {
+        EXPECT_EQ(problem_of(with_time(member, before, latest)), "") << member;
+        EXPECT_NE(problem_of(with_time(member, before, latest + 1)), "") << member;
+    }
+}
+
 TEST(ThreadLines, CountTheirMemory) {
     const std::size_t size = 100'000;
     const std::string lines = lines_of(some_thread(), {some_file(std::string(size, '\x01'))});
     memory_budget memory(std::size_t{16} << 20U);
     {
         memory_share kept(&memory);
-        const auto read = gateway::read_thread_lines(lines, kept);
+        const auto read = gateway::read_thread_lines(lines, kept, now);
         ASSERT_TRUE(read);
         EXPECT_GE(kept.held(), size);
         EXPECT_EQ(memory.used(), kept.held()) << "nothing is left in the memory of a parsed line";
@@ -259,7 +282,7 @@ TEST(ThreadLines, AreRefusedWithoutMemory) {
         memory_budget memory(60'000);
         memory_share kept(&memory);
 
-        const auto read = gateway::read_thread_lines(lines, kept);
+        const auto read = gateway::read_thread_lines(lines, kept, now);
 
         ASSERT_FALSE(read);
         EXPECT_EQ(read.error().code, errc::overloaded);
@@ -269,13 +292,13 @@ TEST(ThreadLines, AreRefusedWithoutMemory) {
 TEST(ThreadLines, TellInTheirFirstWhatThreadTheyAreOf) {
     const std::string lines = lines_of(some_thread());
     const std::size_t end = lines.find('\n');
-    const auto named = gateway::read_thread_head(lines.substr(0, end));
+    const auto named = gateway::read_thread_head(lines.substr(0, end), now);
     ASSERT_TRUE(named);
     EXPECT_EQ(*named, some_thread().thread.key);
     EXPECT_FALSE(
-        gateway::read_thread_head(lines.substr(end + 1, lines.find('\n', end + 1) - end - 1))
+        gateway::read_thread_head(lines.substr(end + 1, lines.find('\n', end + 1) - end - 1), now)
     );
-    EXPECT_FALSE(gateway::read_thread_head(R"({"type":"thread")"));
+    EXPECT_FALSE(gateway::read_thread_head(R"({"type":"thread")", now));
 }
 
 TEST(ThreadLines, ReplaceBytesThatAreNotUtf8) {
