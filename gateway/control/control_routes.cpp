@@ -49,28 +49,38 @@ result<std::string> required(const query_parameters& query, std::string_view nam
     return *value;
 }
 
-/// The principal that the parameters `user` and `tenant` name.
-result<std::string> principal_in(const query_parameters& query) {
-    const auto user = required(query, "user");
+/// The parameters of a request that concerns one user.
+struct user_query {
+    query_parameters parameters;
+    std::string principal; ///< That `user` and `tenant` name.
+};
+
+result<user_query> user_in(query_parameters parameters) {
+    const auto user = required(parameters, "user");
     if (!user) {
         return user.error();
     }
-    const std::string* const tenant = query.find("tenant");
-    return principal_of(tenant == nullptr ? std::string() : *tenant, *user);
+    const std::string* const tenant = parameters.find("tenant");
+    std::string principal = principal_of(tenant == nullptr ? std::string() : *tenant, *user);
+    return user_query{std::move(parameters), std::move(principal)};
+}
+
+result<user_query> user_in(const http_request& request) {
+    auto parameters = parse_query(request.query);
+    return parameters ? user_in(std::move(*parameters)) : result<user_query>(parameters.error());
 }
 
 /// The thread that the parameters `user`, `tenant` and `thread` name.
-result<session::thread_key> named_in(const http_request& request) {
-    const auto query = parse_query(request.query);
+result<session::thread_key> thread_in(const http_request& request) {
+    const auto query = user_in(request);
     if (!query) {
         return query.error();
     }
-    const auto principal = principal_in(*query);
-    const auto thread = required(*query, "thread");
-    if (!principal || !thread) {
-        return principal ? thread.error() : principal.error();
+    const auto thread = required(query->parameters, "thread");
+    if (!thread) {
+        return thread.error();
     }
-    return session::thread_key{*principal, *thread};
+    return session::thread_key{query->principal, *thread};
 }
 
 json::object to_json(const caller_name& name) {
@@ -82,13 +92,13 @@ public:
     explicit control_handlers(control_parts parts) : parts_(std::move(parts)) {}
 
     asio::awaitable<handler_reply> list_users(http_request& request) {
-        const auto query = parse_query(request.query);
+        auto query = parse_query(request.query);
         if (!query) {
             co_return to_reply(query.error());
         }
         std::optional<std::string> after;
         if (query->find("user") != nullptr) {
-            after = *principal_in(*query);
+            after = user_in(*std::move(query))->principal;
         }
         const auto page = co_await parts_.store.principals(std::move(after), page_size);
         if (!page) {
@@ -102,19 +112,15 @@ public:
     }
 
     asio::awaitable<handler_reply> list_threads(http_request& request) {
-        const auto query = parse_query(request.query);
+        const auto query = user_in(request);
         if (!query) {
             co_return to_reply(query.error());
         }
-        const auto principal = principal_in(*query);
-        if (!principal) {
-            co_return to_reply(principal.error());
-        }
         session::thread_query wanted;
-        wanted.principal = *principal;
+        wanted.principal = query->principal;
         wanted.limit = page_size;
         wanted.archived = has_parameter(request.query, "archived");
-        if (const std::string* const cursor = query->find("cursor")) {
+        if (const std::string* const cursor = query->parameters.find("cursor")) {
             wanted.cursor = *cursor;
         }
         const auto page = co_await parts_.store.list(std::move(wanted));
@@ -129,7 +135,7 @@ public:
     }
 
     asio::awaitable<handler_reply> export_thread(http_request& request) {
-        const auto key = named_in(request);
+        const auto key = thread_in(request);
         if (!key) {
             co_return to_reply(key.error());
         }
@@ -170,7 +176,7 @@ public:
     }
 
     asio::awaitable<handler_reply> remove_thread(http_request& request) {
-        const auto key = named_in(request);
+        const auto key = thread_in(request);
         if (!key) {
             co_return to_reply(key.error());
         }
@@ -185,25 +191,22 @@ public:
     }
 
     asio::awaitable<handler_reply> forget_user(http_request& request) {
-        const auto query = parse_query(request.query);
+        const auto query = user_in(request);
         if (!query) {
             co_return to_reply(query.error());
         }
-        const auto principal = principal_in(*query);
-        if (!principal) {
-            co_return to_reply(principal.error());
-        }
-        if (const auto left = co_await parts_.runs.forget_ephemeral(*principal); !left) {
+        const std::string& principal = query->principal;
+        if (const auto left = co_await parts_.runs.forget_ephemeral(principal); !left) {
             co_return to_reply(left.error());
         }
-        const auto gone = co_await parts_.store.forget_principal(*principal);
+        const auto gone = co_await parts_.store.forget_principal(principal);
         if (!gone) {
             co_return to_reply(gone.error());
         }
         if (parts_.forget_principal) {
-            parts_.forget_principal(*principal);
+            parts_.forget_principal(principal);
         }
-        note(request, audit_event::user_purged, {*principal, {}});
+        note(request, audit_event::user_purged, {principal, {}});
         co_return reply_with({{"rights", gone->rights}, {"attachments", gone->attachments}});
     }
 

@@ -438,13 +438,17 @@ private:
                 refuse("tools", "must hold objects with a name");
             }
         }
-        set_once(thread_.content.offered_tools, json::array(tools, json::storage_ptr()), "tools");
+        keep_array(thread_.content.offered_tools, tools, "tools");
     }
+
     void read_context(const json::object& line) {
-        set_once(
-            thread_.content.context, json::array(array_in(line, "context"), json::storage_ptr()),
-            "context"
-        );
+        keep_array(thread_.content.context, array_in(line, "context"), "context");
+    }
+
+    // Not in the memory of the parsed line, which one thread alone may use.
+    void
+    keep_array(std::optional<json::array>& to, const json::array& value, std::string_view name) {
+        set_once(to, json::array(value, json::storage_ptr()), name);
     }
 
     void read_access(const json::object& line) {
