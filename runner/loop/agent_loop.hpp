@@ -147,43 +147,44 @@ struct agent_settings {
     std::string context;
     /// Server tools that the agent may use; empty allows all.
     std::vector<std::string> tool_patterns;
-    bool only_external_tools = false; ///< The agent may use no server tool, whatever the rest says.
     /// Server tools of this agent alone, whatever tool_patterns says. They precede tools of the
     /// registry with their names. May be null.
     std::shared_ptr<const tool_set> own_tools = {};
     /// The agents that this one may call, by the names of their tools (agent_tool()), which are
     /// among own_tools.
     std::map<std::string, std::shared_ptr<const called_agent>, std::less<>> agents = {};
-    /// For all calls that the server executes, unless a tool's own rule is stricter.
-    approval_rule approval = approval_rule::never;
     /// Tools of these names are declared first, in this order; all others follow.
     std::vector<std::string> tool_order;
     /// Declared although they are not offered, unless an offered tool has the name. A call of one
     /// gets an error result.
     std::vector<tool_definition> withdrawn_tools;
-    /// Offers no tool that is not in tool_order.
-    bool keeps_tool_list = false;
     /// Names of the tools that came inside the user turn. A model whose server binds its list
     /// (model_provider::binds_tools()) is not told them before the next turn, unless it is told
     /// them with their message, or another model has called one.
     std::vector<std::string> late_tools;
-    /// Tells tools with their messages where the model takes it (model_provider::adds_tools()).
-    bool adds_tools = false;
-    std::uint32_t max_rounds = 10; ///< Number of model answers whose calls may be executed.
-    std::uint32_t max_parallel_tools = 8;
     /// Execute calls of tools that are unavailable or not in the registry. Never changed; may be
     /// null.
     std::shared_ptr<const tool_executors> executors = {};
     turn_limits limits;
+    session::history_window window; ///< How much of the conversation the model is sent.
+    /// tool_choice applies to the first call of a user turn.
+    model_parameters parameters;
+    // The small members stand together, because each alone would take eight bytes.
+    std::uint32_t max_rounds = 10; ///< Number of model answers whose calls may be executed.
+    std::uint32_t max_parallel_tools = 8;
+    /// For all calls that the server executes, unless a tool's own rule is stricter.
+    approval_rule approval = approval_rule::never;
     /// With `items`, the text of an answer is shown when it is complete, without the parts that are
     /// not for people. Unreadable parts cause a warning in the log.
     reply_format reply = reply_format::text;
-    session::history_window window; ///< How much of the conversation the model is sent.
+    bool only_external_tools = false; ///< The agent may use no server tool, whatever the rest says.
+    /// Offers no tool that is not in tool_order.
+    bool keeps_tool_list = false;
+    /// Tells tools with their messages where the model takes it (model_provider::adds_tools()).
+    bool adds_tools = false;
     /// Tells the model the results of the caller's tools, and of those with
     /// tool_options::is_foreign, between tags (session::delimit_results()).
     bool delimits_results = false;
-    /// tool_choice applies to the first call of a user turn.
-    model_parameters parameters;
 };
 
 /// A model that a run may ask.
