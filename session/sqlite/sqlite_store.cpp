@@ -320,13 +320,19 @@ sqlite_store::find_shared(std::string shared_id, std::string principal) {
 
 asio::awaitable<result<usage_reservation>>
 sqlite_store::reserve_usage(std::vector<usage_claim> claims, usage_amount amount, unix_ms now) {
-    return write<usage_reservation>([this, claims = std::move(claims), amount, now] {
+    if (const auto reserved = tables_.usage.try_reserve(claims, amount, now)) {
+        co_return *reserved;
+    }
+    co_return co_await write<usage_reservation>([this, claims = std::move(claims), amount, now] {
         return tables_.usage.reserve(claims, amount, now);
     });
 }
 
 asio::awaitable<result<void>> sqlite_store::settle_usage(usage_settlement what) {
-    return write<void>([this, what = std::move(what)]() -> result<void> {
+    if (tables_.usage.try_settle(what)) {
+        co_return result<void>();
+    }
+    co_return co_await write<void>([this, what = std::move(what)]() -> result<void> {
         tables_.usage.settle(what);
         return {};
     });
@@ -334,7 +340,10 @@ asio::awaitable<result<void>> sqlite_store::settle_usage(usage_settlement what) 
 
 asio::awaitable<result<usage_reading>>
 sqlite_store::read_usage(std::vector<std::string> subjects, unix_ms now) {
-    return read<usage_reading>([this, subjects = std::move(subjects), now] {
+    if (auto found = tables_.usage.try_read(subjects, now)) {
+        co_return std::move(*found);
+    }
+    co_return co_await read<usage_reading>([this, subjects = std::move(subjects), now] {
         return tables_.usage.read(subjects, now);
     });
 }
@@ -520,6 +529,13 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
         co_return erased.error();
     }
     co_await restore_reserve();
+    const auto stored = co_await write<bool>([this] {
+        tables_.usage.store_idle();
+        return true;
+    });
+    if (!stored) {
+        co_return stored.error();
+    }
     for (;;) {
         const auto more = co_await write<bool>([this, limits] {
             bool dropped = tables_.attachments.erase_some(limits.attached_since);

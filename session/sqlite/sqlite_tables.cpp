@@ -66,6 +66,9 @@ void sqlite_tables::close() noexcept {
         return;
     }
     try {
+        transaction last(*db);
+        usage.store_all();
+        last.commit();
         db->execute("UPDATE journal SET identity = NULL");
     } catch (const sqlite_error&) {
         return; // The next opening reads the journal and finds nothing new.

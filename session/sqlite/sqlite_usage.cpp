@@ -1,5 +1,7 @@
 #include "session/sqlite/sqlite_usage.hpp"
 
+#include <algorithm>
+#include <mutex>
 #include <utility>
 
 namespace agui::session {
@@ -11,19 +13,104 @@ constexpr int periods_erased_at_once = 256;
 // Numbers of days are above it, those of months below.
 constexpr std::int64_t last_month_number = 999'999;
 
+usage_amount sum(usage_amount left, const usage_amount& right) noexcept { return left += right; }
+
+usage_amount times(const usage_amount& amount, std::int64_t factor) noexcept {
+    return {
+        amount.input_tokens * factor, amount.output_tokens * factor, amount.micro_cost * factor
+    };
+}
+
+usage_amount larger(const usage_amount& left, const usage_amount& right) noexcept {
+    return {
+        std::max(left.input_tokens, right.input_tokens),
+        std::max(left.output_tokens, right.output_tokens),
+        std::max(left.micro_cost, right.micro_cost)
+    };
+}
+
+bool is_within(const usage_amount& used, const usage_amount& stored) noexcept {
+    return larger(used, stored) == stored;
+}
+
+std::vector<std::string> subjects_of(const std::vector<usage_claim>& claims) {
+    std::vector<std::string> subjects;
+    subjects.reserve(claims.size());
+    for (const usage_claim& claim : claims) {
+        subjects.push_back(claim.subject);
+    }
+    return subjects;
+}
+
+// As many calls of this size as a row may have room for, so that a killed process leaves most of
+// what is left.
+std::int64_t calls_within(
+    const std::optional<std::int64_t>& limit, std::int64_t used, std::int64_t one
+) noexcept {
+    return !limit || one <= 0 ? sqlite_usage::calls_ahead_max
+                              : (*limit - used) / sqlite_usage::left_parts / one;
+}
+
+std::int64_t
+calls_ahead(const usage_limits& limits, const usage_amount& used, const usage_amount& one) {
+    return std::clamp<std::int64_t>(
+        std::min(
+            {calls_within(limits.input_tokens, used.input_tokens, one.input_tokens),
+             calls_within(limits.output_tokens, used.output_tokens, one.output_tokens),
+             calls_within(limits.micro_cost, used.micro_cost, one.micro_cost)}
+        ),
+        0, sqlite_usage::calls_ahead_max
+    );
+}
+
+// Limits of the month and the day of each claim, in the order of sqlite_usage::find_all().
+const usage_limits& limits_of(const std::vector<usage_claim>& claims, std::size_t place) {
+    const usage_claim& claim = claims[place / 2];
+    return place % 2 == 0 ? claim.month : claim.day;
+}
+
+std::optional<usage_refusal> refusal_of(
+    const std::vector<usage_claim>& claims, const std::vector<usage_count*>& counts,
+    const usage_amount& amount
+) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (!limits_of(claims, i).allow(counts[i]->used, amount)) {
+            return usage_refusal{i / 2, i % 2 == 0 ? usage_period::month : usage_period::day};
+        }
+    }
+    return std::nullopt;
+}
+
+bool has_room(const std::vector<usage_count*>& counts, const usage_amount& amount) {
+    return std::ranges::all_of(counts, [&](const usage_count* each) {
+        return is_within(sum(each->used, amount), each->stored);
+    });
+}
+
+void add(const std::vector<usage_count*>& counts, const usage_amount& amount) {
+    for (usage_count* const each : counts) {
+        each->used += amount;
+        each->is_recent = true;
+    }
+}
+
+usage_amount difference_of(const usage_settlement& what) noexcept {
+    usage_amount difference = what.used;
+    return difference -= what.reserved;
+}
+
 } // namespace
 
 sqlite_usage::sqlite_usage(database& db)
-    : used_(
+    : select_(
           db, "SELECT input_tokens, output_tokens, micro_cost FROM usage "
               "WHERE subject = ? AND period = ?"
       ),
-      add_(
+      write_(
           db, "INSERT INTO usage (subject, period, input_tokens, output_tokens, micro_cost) "
               "VALUES (?, ?, ?, ?, ?) ON CONFLICT (subject, period) DO UPDATE SET "
-              "input_tokens = input_tokens + excluded.input_tokens, "
-              "output_tokens = output_tokens + excluded.output_tokens, "
-              "micro_cost = micro_cost + excluded.micro_cost"
+              "input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, "
+              "micro_cost = excluded.micro_cost"
       ),
       old_(
           db, "SELECT subject, period FROM usage "
@@ -35,48 +122,115 @@ sqlite_usage::sqlite_usage(database& db)
               "(SELECT coalesce(sum(size), 0) FROM attachments WHERE principal = ?1)"
       ) {}
 
-usage_amount sqlite_usage::used(const std::string& subject, std::int64_t period) {
-    statement::rows row = used_.query(subject, period);
-    return row.next() ? usage_amount{row.integer(0), row.integer(1), row.integer(2)}
-                      : usage_amount();
-}
-
-void sqlite_usage::add(const std::string& subject, std::int64_t period, const usage_amount& more) {
-    add_.execute(subject, period, more.input_tokens, more.output_tokens, more.micro_cost);
+std::optional<usage_reservation> sqlite_usage::try_reserve(
+    const std::vector<usage_claim>& claims, const usage_amount& amount, unix_ms now
+) {
+    const std::vector<std::string> subjects = subjects_of(claims);
+    const std::lock_guard lock(mutex_);
+    const auto counts = find_all(subjects, usage_periods(now));
+    if (counts.empty()) {
+        return std::nullopt;
+    }
+    if (const auto refused = refusal_of(claims, counts, amount)) {
+        return usage_reservation{now, refused};
+    }
+    if (!has_room(counts, amount)) {
+        return std::nullopt;
+    }
+    add(counts, amount);
+    return usage_reservation{now, std::nullopt};
 }
 
 usage_reservation sqlite_usage::reserve(
     const std::vector<usage_claim>& claims, const usage_amount& amount, unix_ms now
 ) {
     const usage_periods at(now);
-    for (std::size_t i = 0; i < claims.size(); ++i) {
-        const usage_claim& claim = claims[i];
-        if (claim.month.any() && !claim.month.allow(used(claim.subject, at.month), amount)) {
-            return {now, usage_refusal{i, usage_period::month}};
+    const std::vector<std::string> subjects = subjects_of(claims);
+    need_all(subjects, at);
+    rows changed;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto counts = find_all(subjects, at);
+        if (const auto refused = refusal_of(claims, counts, amount)) {
+            return {now, refused};
         }
-        if (claim.day.any() && !claim.day.allow(used(claim.subject, at.day), amount)) {
-            return {now, usage_refusal{i, usage_period::day}};
+        has_changed_ = true;
+        add(counts, amount);
+        std::int64_t ahead = calls_ahead_max;
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            ahead = std::min(ahead, calls_ahead(limits_of(claims, i), counts[i]->used, amount));
+        }
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const usage_count& each = *counts[i];
+            if (!is_within(each.used, each.stored)) {
+                changed.push_back(
+                    {subjects[i / 2], each.period,
+                     larger(sum(each.used, times(amount, ahead)), each.stored)}
+                );
+            }
         }
     }
-    for (const usage_claim& claim : claims) {
-        add(claim.subject, at.month, amount);
-        add(claim.subject, at.day, amount);
-    }
+    write(std::move(changed));
     return {now, std::nullopt};
+}
+
+bool sqlite_usage::try_settle(const usage_settlement& what) {
+    const usage_amount difference = difference_of(what);
+    const std::lock_guard lock(mutex_);
+    const auto counts = find_all(what.subjects, usage_periods(what.at));
+    if (counts.empty() || !has_room(counts, difference)) {
+        return false;
+    }
+    add(counts, difference);
+    return true;
 }
 
 void sqlite_usage::settle(const usage_settlement& what) {
     const usage_periods at(what.at);
-    usage_amount difference = what.used;
-    difference -= what.reserved;
-    for (const std::string& subject : what.subjects) {
-        add(subject, at.month, difference);
-        add(subject, at.day, difference);
+    need_all(what.subjects, at);
+    rows changed;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto counts = find_all(what.subjects, at);
+        has_changed_ = true;
+        add(counts, difference_of(what));
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const usage_count& each = *counts[i];
+            if (!is_within(each.used, each.stored)) {
+                changed.push_back(
+                    {what.subjects[i / 2], each.period, larger(each.used, each.stored)}
+                );
+            }
+        }
     }
+    write(std::move(changed));
+}
+
+std::optional<usage_reading>
+sqlite_usage::try_read(const std::vector<std::string>& subjects, unix_ms now) {
+    usage_reading found{now, {}};
+    const std::lock_guard lock(mutex_);
+    const auto counts = find_all(subjects, usage_periods(now));
+    if (counts.empty()) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i < counts.size(); i += 2) {
+        found.subjects.push_back({.day = counts[i + 1]->used, .month = counts[i]->used});
+    }
+    return found;
 }
 
 usage_reading sqlite_usage::read(const std::vector<std::string>& subjects, unix_ms now) {
     const usage_periods at(now);
+    const auto used = [this](const std::string& subject, std::int64_t period) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (const usage_count* const known = find(subject, period)) {
+                return known->used;
+            }
+        }
+        return read_row(subject, period);
+    };
     usage_reading found{now, {}};
     for (const std::string& subject : subjects) {
         found.subjects.push_back({used(subject, at.day), used(subject, at.month)});
@@ -84,15 +238,142 @@ usage_reading sqlite_usage::read(const std::vector<std::string>& subjects, unix_
     return found;
 }
 
+usage_count* sqlite_usage::find(const std::string& subject, std::int64_t period) {
+    const auto counts = subjects_.find(subject);
+    if (counts == subjects_.end()) {
+        return nullptr;
+    }
+    const auto found = std::ranges::find(counts->second, period, &usage_count::period);
+    return found == counts->second.end() ? nullptr : &*found;
+}
+
+std::vector<usage_count*>
+sqlite_usage::find_all(const std::vector<std::string>& subjects, const usage_periods& at) {
+    std::vector<usage_count*> counts;
+    counts.reserve(2 * subjects.size());
+    for (const std::string& subject : subjects) {
+        for (const std::int64_t period : {at.month, at.day}) {
+            usage_count* const found = find(subject, period);
+            if (found == nullptr) {
+                return {};
+            }
+            counts.push_back(found);
+        }
+    }
+    return counts;
+}
+
+void sqlite_usage::need_all(const std::vector<std::string>& subjects, const usage_periods& at) {
+    rows forgotten;
+    {
+        const std::lock_guard lock(mutex_);
+        forgotten = make_room();
+    }
+    write(std::move(forgotten));
+    for (const std::string& subject : subjects) {
+        need(subject, at.month);
+        need(subject, at.day);
+    }
+}
+
+void sqlite_usage::need(const std::string& subject, std::int64_t period) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (find(subject, period) != nullptr) {
+            return;
+        }
+    }
+    const usage_amount stored = read_row(subject, period);
+    const std::lock_guard lock(mutex_);
+    subjects_[subject].push_back({period, stored, stored});
+}
+
+// The rows are written before any of these subjects is read again.
+sqlite_usage::rows sqlite_usage::make_room() {
+    rows changed;
+    while (subjects_.size() + usage_claims_max > subjects_max) {
+        const auto any = subjects_.begin();
+        for (const usage_count& each : any->second) {
+            if (each.used != each.stored) {
+                changed.push_back({any->first, each.period, each.used});
+            }
+        }
+        subjects_.erase(any);
+    }
+    has_changed_ = has_changed_ || !changed.empty();
+    return changed;
+}
+
+void sqlite_usage::store_idle() {
+    rows changed;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto& [subject, counts] : subjects_) {
+            std::erase_if(counts, [&, &name = subject](usage_count& each) {
+                const bool is_idle = !std::exchange(each.is_recent, false);
+                if (is_idle && each.used != each.stored) {
+                    changed.push_back({name, each.period, each.used});
+                }
+                return is_idle;
+            });
+        }
+        std::erase_if(subjects_, [](const auto& each) { return each.second.empty(); });
+        has_changed_ = has_changed_ || !changed.empty();
+    }
+    write(std::move(changed));
+}
+
+void sqlite_usage::store_all() {
+    store_idle();
+    store_idle();
+}
+
+usage_amount sqlite_usage::read_row(const std::string& subject, std::int64_t period) {
+    statement::rows found = select_.query(subject, period);
+    return found.next() ? usage_amount{found.integer(0), found.integer(1), found.integer(2)}
+                        : usage_amount();
+}
+
+void sqlite_usage::write(rows changed) {
+    for (row& each : changed) {
+        const usage_amount& amount = each.amount;
+        write_.execute(
+            each.subject, each.period, amount.input_tokens, amount.output_tokens, amount.micro_cost
+        );
+        written_.push_back(std::move(each));
+    }
+}
+
+void sqlite_usage::committed() noexcept {
+    if (std::exchange(has_changed_, false)) {
+        const std::lock_guard lock(mutex_);
+        for (const row& each : written_) {
+            if (usage_count* const known = find(each.subject, each.period)) {
+                known->stored = each.amount;
+            }
+        }
+    }
+    written_.clear();
+}
+
+// The rows say at least as much as was used, so what is in memory can be read again.
+void sqlite_usage::rolled_back() noexcept {
+    if (std::exchange(has_changed_, false)) {
+        const std::lock_guard lock(mutex_);
+        subjects_.clear();
+    }
+    written_.clear();
+}
+
 bool sqlite_usage::erase_some(unix_ms now) {
     std::vector<std::pair<std::string, std::int64_t>> old;
     {
-        statement::rows row = old_.query(
+        statement::rows found = old_.query(
             first_kept_period(now, usage_period::month), last_month_number,
             first_kept_period(now, usage_period::day), periods_erased_at_once
         );
-        while (row.next()) {
-            old.emplace_back(row.text(0), row.integer(1));
+        while (found.next()) {
+            old.emplace_back(found.text(0), found.integer(1));
         }
     }
     for (const auto& [subject, period] : old) {
@@ -102,8 +383,8 @@ bool sqlite_usage::erase_some(unix_ms now) {
 }
 
 std::uint64_t sqlite_usage::bytes_of_principal(const std::string& principal) {
-    statement::rows row = bytes_.query(principal);
-    return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+    statement::rows found = bytes_.query(principal);
+    return found.next() ? static_cast<std::uint64_t>(found.integer(0)) : 0;
 }
 
 } // namespace agui::session

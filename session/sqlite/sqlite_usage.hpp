@@ -1,42 +1,102 @@
 #pragma once
 
+#include "session/base/mutex.hpp"
+#include "session/base/text_map.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/store/usage.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::session {
 
-/// Access to the table of usage. Runs on the store's thread; functions that write run in a
-/// transaction. Throws sqlite_error.
+/// The usage of a subject in one period.
+struct usage_count {
+    std::int64_t period = 0;
+    usage_amount used;
+    usage_amount stored;   ///< What the committed row says: at least as much.
+    bool is_recent = true; ///< Something was added since the last call of store_idle().
+};
+
+/// The table of usage, and in memory what some of its subjects have used. A row is written with
+/// room for calls to come, which then need no transaction. So the rows of these subjects may say
+/// more than was used, but never less. What is too much stays after a process was killed: for each
+/// subject up to `calls_ahead_max` calls, and up to one part of `left_parts` of what its limits
+/// had left.
+///
+/// The functions that begin with try_ may be called from any thread, and change nothing if the
+/// table is needed. Everything else runs on the store's thread and throws sqlite_error; functions
+/// that write run in a transaction, after which committed() or rolled_back() is called.
 class sqlite_usage {
 public:
+    static constexpr std::int64_t calls_ahead_max = 16;
+    static constexpr std::int64_t left_parts = 64;
+    /// Number of subjects in memory.
+    static constexpr std::size_t subjects_max = 10'000;
+
     explicit sqlite_usage(database& db);
 
-    /// store::reserve_usage(). Writes nothing if it refuses.
+    /// store::reserve_usage().
+    [[nodiscard]] std::optional<usage_reservation>
+    try_reserve(const std::vector<usage_claim>& claims, const usage_amount& amount, unix_ms now);
+    /// store::settle_usage(). False if the table is needed.
+    [[nodiscard]] bool try_settle(const usage_settlement& what);
+    /// store::read_usage().
+    [[nodiscard]] std::optional<usage_reading>
+    try_read(const std::vector<std::string>& subjects, unix_ms now);
+
+    /// Writes nothing if it refuses.
     [[nodiscard]] usage_reservation
     reserve(const std::vector<usage_claim>& claims, const usage_amount& amount, unix_ms now);
-    /// store::settle_usage().
     void settle(const usage_settlement& what);
-    /// store::read_usage().
     [[nodiscard]] usage_reading read(const std::vector<std::string>& subjects, unix_ms now);
+    /// Stores what was used in periods to which nothing was added since the last call, as it is,
+    /// and forgets it.
+    void store_idle();
+    /// The same for all.
+    void store_all();
     /// Erases some of the periods that are not kept at `now`. Returns false if there were none.
     [[nodiscard]] bool erase_some(unix_ms now);
+    void committed() noexcept;
+    void rolled_back() noexcept;
 
     /// The size of all threads of the principal.
     [[nodiscard]] std::uint64_t bytes_of_principal(const std::string& principal);
 
 private:
-    [[nodiscard]] usage_amount used(const std::string& subject, std::int64_t period);
-    void add(const std::string& subject, std::int64_t period, const usage_amount& more);
+    struct row {
+        std::string subject;
+        std::int64_t period = 0;
+        usage_amount amount;
+    };
+    using rows = std::vector<row>;
 
-    statement used_;
-    statement add_;
+    [[nodiscard]] usage_count* find(const std::string& subject, std::int64_t period)
+        AGUI_REQUIRES(mutex_);
+    /// Of each subject the month and the day. Empty if one is not in memory.
+    [[nodiscard]] std::vector<usage_count*>
+    find_all(const std::vector<std::string>& subjects, const usage_periods& at)
+        AGUI_REQUIRES(mutex_);
+    void need_all(const std::vector<std::string>& subjects, const usage_periods& at);
+    void need(const std::string& subject, std::int64_t period);
+    [[nodiscard]] rows make_room() AGUI_REQUIRES(mutex_);
+    [[nodiscard]] usage_amount read_row(const std::string& subject, std::int64_t period);
+    void write(rows changed);
+
+    statement select_;
+    statement write_;
     statement old_;
     statement erase_;
     statement bytes_;
+
+    mutex mutex_;
+    text_map<std::vector<usage_count>> subjects_ AGUI_GUARDED_BY(mutex_);
+    rows written_;             ///< By the transaction under way, in this order.
+    bool has_changed_ = false; ///< The transaction under way has changed what is in memory.
 };
 
 } // namespace agui::session

@@ -240,6 +240,7 @@ bool sqlite_worker::try_transaction(const std::unique_ptr<store_job>* first, std
 void sqlite_worker::committed() noexcept {
     log_.committed();
     tables_.cache.committed();
+    tables_.usage.committed();
     has_disk_ = true;
     if (std::exchange(fails_, false)) {
         logger_.log(log_level::info, "the store is writable again");
@@ -249,6 +250,7 @@ void sqlite_worker::committed() noexcept {
 void sqlite_worker::rolled_back() noexcept {
     log_.rolled_back();
     tables_.cache.rolled_back();
+    tables_.usage.rolled_back();
 }
 
 void sqlite_worker::failed(const std::exception& error) noexcept {
