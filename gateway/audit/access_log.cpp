@@ -1,17 +1,13 @@
 #include "gateway/audit/access_log.hpp"
 
 #include "gateway/auth/caller.hpp"
-#include "runner/base/utf8.hpp"
-
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
+#include "runner/base/json_text.hpp"
 
 #include <array>
 #include <cstdio>
 #include <utility>
 
 namespace agui::gateway {
-namespace json = boost::json;
 
 namespace {
 
@@ -83,26 +79,30 @@ std::string combined_line(const access_entry& entry, unix_ms now) {
 }
 
 std::string json_line(const access_entry& entry, unix_ms now) {
-    json::object line;
+    std::string line = R"({"time":)";
+    runner::append_json_string(line, iso_time(now));
     const auto add = [&line](std::string_view name, std::string_view value) {
         if (!value.empty()) {
-            line[name] = runner::to_utf8(shortened(value));
+            runner::append_text_member(line, name, shortened(value));
         }
     };
+    const auto add_number = [&line](std::string_view name, const std::string& value) {
+        line.append(R"(,")").append(name).append(R"(":)").append(value);
+    };
     const caller_name names = name_of(entry.user);
-    add("time", iso_time(now));
     add("address", entry.address);
     add("tenant", names.tenant);
     add("user", names.user);
     add("method", entry.method);
     add("path", entry.path);
     add("protocol", entry.protocol);
-    line["status"] = entry.status;
-    line["bytes"] = entry.bytes;
-    line["durationMs"] = entry.duration.count();
+    add_number("status", std::to_string(entry.status));
+    add_number("bytes", std::to_string(entry.bytes));
+    add_number("durationMs", std::to_string(entry.duration.count()));
     add("referer", entry.referer);
     add("userAgent", entry.user_agent);
-    return json::serialize(line);
+    line.push_back('}');
+    return line;
 }
 
 access_log::access_log(std::string path, access_form form, const clock& time, logger& log)

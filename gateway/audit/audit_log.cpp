@@ -1,15 +1,11 @@
 #include "gateway/audit/audit_log.hpp"
 
 #include "gateway/auth/caller.hpp"
-#include "runner/base/utf8.hpp"
-
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
+#include "runner/base/json_text.hpp"
 
 #include <utility>
 
 namespace agui::gateway {
-namespace json = boost::json;
 
 std::string_view to_string(audit_event what) noexcept {
     switch (what) {
@@ -45,13 +41,13 @@ audit_file::audit_file(std::string path, const clock& time, logger& log)
     : time_(time), file_(std::move(path), "audit.file", log) {}
 
 void audit_file::write(const audit_entry& entry) {
-    json::object line;
+    std::string line = R"({"time":)";
+    runner::append_json_string(line, iso_time(time_.now()));
     const auto add = [&line](std::string_view name, std::string_view value) {
         if (!value.empty()) {
-            line[name] = runner::to_utf8(value);
+            runner::append_text_member(line, name, value);
         }
     };
-    add("time", iso_time(time_.now()));
     add("event", to_string(entry.what));
     const caller_name names = name_of(entry.principal);
     add("tenant", names.tenant);
@@ -68,9 +64,10 @@ void audit_file::write(const audit_entry& entry) {
     add("outcome", entry.outcome);
     add("route", entry.route);
     if (entry.count != 1) {
-        line["count"] = entry.count;
+        line.append(R"(,"count":)").append(std::to_string(entry.count));
     }
-    file_.append(json::serialize(line));
+    line.push_back('}');
+    file_.append(line);
 }
 
 } // namespace agui::gateway

@@ -58,6 +58,11 @@ http_connection::http_connection(
     boost::system::error_code ignored; // If the peer has already left, the first read fails.
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
+    boost::system::error_code ec;
+    const auto peer = socket_.remote_endpoint(ec);
+    if (!ec) {
+        peer_ = peer.address();
+    }
 }
 
 asio::awaitable<void> http_connection::run() {

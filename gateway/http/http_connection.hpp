@@ -23,6 +23,7 @@
 #include "session/base/log.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include <chrono>
@@ -202,6 +203,7 @@ private:
 
     const std::unique_ptr<connection_places::place> place_; ///< Freed after the socket.
     boost::asio::ip::tcp::socket socket_;
+    std::optional<boost::asio::ip::address> peer_; ///< nullopt if it had left at the beginning.
     const connection_services& services_;
     const time_point& now_;
 

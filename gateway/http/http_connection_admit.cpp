@@ -91,11 +91,9 @@ asio::awaitable<bool> http_connection::admit(const router::found& match, http_re
 }
 
 presented_head http_connection::head_of(const http_request& request) const {
-    boost::system::error_code ec; // If the peer has left, it is no proxy.
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
     return {
         .headers = request.headers,
-        .from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies),
+        .from_proxy = peer_ && is_trusted_proxy(*peer_, services_.trusted_proxies),
         .plain_loopback = request.plain_loopback
     };
 }
@@ -110,10 +108,9 @@ bool http_connection::has_right_origin(
         }
         return !target.of_sessions;
     }
-    boost::system::error_code ec;
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    const bool from_proxy = !ec && is_trusted_proxy(peer, services_.trusted_proxies);
-    request.plain_loopback = !ec && is_plain_loopback(peer, request, services_.access, from_proxy);
+    const bool from_proxy = peer_ && is_trusted_proxy(*peer_, services_.trusted_proxies);
+    request.plain_loopback =
+        peer_ && is_plain_loopback(*peer_, request, services_.access, from_proxy);
     const bool is_of_page = target.of_sessions && !request.header("origin").empty();
     if (!is_of_page && !session_of(head_of(request))) {
         return true;
@@ -296,21 +293,16 @@ void http_connection::audit_request(const http_request& request, const handler_r
     );
 }
 
-// In the forms that something needs. If the peer has left, its address is unknown.
+// In the forms that something needs.
 client_address http_connection::address_for_records(const http_request& request) const {
     const bool is_recorded = services_.audit != nullptr || services_.accesses != nullptr;
     const bool is_counted = services_.quota != nullptr && services_.quota->needs_addresses();
     client_address address;
-    if (!is_recorded && !is_counted) {
-        return address;
+    if (peer_ && is_recorded) {
+        address.whole = address_of(*peer_, request, services_.trusted_proxies);
     }
-    boost::system::error_code ec;
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    if (!ec && is_recorded) {
-        address.whole = address_of(peer, request, services_.trusted_proxies);
-    }
-    if (!ec && is_counted) {
-        address.counted = client_of(peer, request, services_.trusted_proxies);
+    if (peer_ && is_counted) {
+        address.counted = client_of(*peer_, request, services_.trusted_proxies);
     }
     return address;
 }
@@ -322,9 +314,7 @@ void http_connection::begin_access() {
     access_ = std::make_unique<access_in_progress>();
     access_->since = in_since_;
     access_->sent_before = sent_;
-    boost::system::error_code ec; // If the peer has left, its address is unknown.
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    access_->entry.address = ec ? "" : peer.to_string();
+    access_->entry.address = peer_ ? peer_->to_string() : "";
 }
 
 void http_connection::describe_access(const http_request& request, std::string_view path) {
@@ -354,13 +344,11 @@ void http_connection::end_access() {
 
 // Client address for the log, never empty.
 std::string http_connection::address_of_client(const http_request& request) const {
-    boost::system::error_code ec;
-    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
-    if (ec) {
-        return "unknown"; // The peer has left.
+    if (!peer_) {
+        return "unknown";
     }
-    const std::string client = client_of(peer, request, services_.trusted_proxies);
-    return client.empty() ? peer.to_string() : client;
+    const std::string client = client_of(*peer_, request, services_.trusted_proxies);
+    return client.empty() ? peer_->to_string() : client;
 }
 
 } // namespace agui::gateway

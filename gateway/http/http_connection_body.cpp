@@ -60,13 +60,11 @@ void http_connection::refuse_for_want_of_share() {
 asio::awaitable<bool> http_connection::read_body(
     http_request& request, const body_framing& framing, const route& target
 ) {
-    boost::system::error_code ec; // If the peer has left, the next read fails.
-    const auto peer = socket_.remote_endpoint(ec).address();
     // Another gateway sends bodies of many clients, so they are not counted.
     address_shares::share unfinished(
-        services_.unfinished, ec || target.access.is_for_peers()
+        services_.unfinished, !peer_ || target.access.is_for_peers()
                                   ? std::string()
-                                  : client_of(peer, request, services_.trusted_proxies)
+                                  : client_of(*peer_, request, services_.trusted_proxies)
     );
     const auto length = static_cast<std::size_t>(framing.length);
     request.memory = memory_share(&services_.memory, memory_use::small);
