@@ -10,11 +10,13 @@ project=$(dirname "$tests")
 work=$project/build/test-run
 e2e=$tests/e2e
 jobs=$(nproc)
+targets=
 all=false
 passed=0
 failed=0
 child=
 ahead=
+builds=
 postgres=
 notes=()
 
@@ -41,10 +43,11 @@ end_child() {
     child=
 }
 
-# Ends what is fetched in the background.
+# Ends what is fetched and built in the background.
 end_ahead() {
-    [ -z "$ahead" ] || kill -TERM -- "-$ahead" 2>/dev/null
-    ahead=
+    local each
+    for each in $ahead $builds; do kill -TERM -- "-$each" 2>/dev/null; done
+    ahead= builds=
 }
 
 finish() {
@@ -322,12 +325,49 @@ prepare_python_clients() {
     export AGUI_MICROSOFT_PYTHON=$work/venv-microsoft/bin/python AGUI_PROTOCOL_PYTHON=$work/venv/bin/python
 }
 
+configure() { cmake -S "$project" --preset "$1" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON "${@:2}"; }
+# compile PRESET TARGET...: everything if there is no target.
+compile() { cmake --build "$project/build/$1" -j "$jobs" ${2:+--target "${@:2}"}; }
+export project jobs
+export -f configure compile
+
 # build PRESET CMAKE_OPTION...: everything, or the targets that the variable of this name lists.
 build() {
     local preset=$1
     shift
-    step "configure $preset" cmake -S "$project" --preset "$preset" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON "$@" &&
-        step "build $preset" cmake --build "$project/build/$preset" -j "$jobs" ${targets:+--target $targets}
+    # shellcheck disable=SC2086,SC2016  # Names of targets; the inner shell has the arguments.
+    step "configure $preset" bash -c 'configure "$@"' configure "$preset" "$@" &&
+        step "build $preset" bash -c 'compile "$@"' compile "$preset" $targets
+}
+
+# The builds with sanitizers: everything with ASan and UBSan, and what has threads with TSan.
+concurrent="session_tests runner_thread_tests gateway_tests"
+sanitizer_builds() {
+    configure dev -UAGUI_UNIT_TESTS && compile dev
+    touch "$1/dev.built"
+    # shellcheck disable=SC2086  # Names of targets.
+    configure tsan "-DAGUI_UNIT_TESTS=${concurrent// /;}" && compile tsan $concurrent
+}
+export concurrent
+export -f sanitizer_builds
+
+# build_ahead: these builds in the background, on what the tests of the release build leave of the processors, since they wait
+# much of the time. What has failed is built again by its part, which then says why. The kernel shares the processors between
+# sessions before it looks at niceness, so that the session gets one, too.
+build_ahead() {
+    rm -f "$work/logs/dev.built"
+    # shellcheck disable=SC2016  # The inner shell has the argument.
+    setsid nice -n 19 bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; sanitizer_builds "$1"' builds "$work/logs" \
+        >"$work/logs/builds.log" 2>&1 &
+    builds=$!
+}
+
+# wait_builds [FILE]: until the builds in the background have made the file, or are over.
+wait_builds() {
+    while [ -n "$builds" ] && kill -0 "$builds" 2>/dev/null; do
+        [ $# -eq 0 ] || [ ! -e "$1" ] || return
+        sleep 0.2
+    done
 }
 
 # What ctest runs besides the unit tests: fixtures, examples, and for the release build lints and the package.
@@ -451,6 +491,7 @@ release_parts() {
     local unit_tests=-UAGUI_UNIT_TESTS
     if $all; then unit_tests=-DAGUI_UNIT_TESTS=; fi
     build release -DAGUI_BENCH=ON "$unit_tests" || return
+    if $all; then build_ahead; fi
     other_checks release
     if ! $all; then unit_tests release; fi
     fixtures release
@@ -530,6 +571,7 @@ issuer_part() {
 }
 
 sanitizer_parts() {
+    wait_builds "$work/logs/dev.built"
     if build dev -UAGUI_UNIT_TESTS; then
         other_checks dev
         unit_tests dev
@@ -541,7 +583,7 @@ sanitizer_parts() {
     fi
     # Only what has threads: everything else is the same as in the build before. The tests that are left out take
     # minutes, in one thread.
-    local concurrent="session_tests runner_thread_tests gateway_tests"
+    wait_builds
     if targets=$concurrent build tsan "-DAGUI_UNIT_TESTS=${concurrent// /;}"; then
         GTEST_FILTER='-*HistoryClients*:HistoryWindow.*:PowerCut.*:*Mutations.*:Dialects.*' unit_tests tsan
     fi
