@@ -340,24 +340,28 @@ build() {
         step "build $preset" bash -c 'compile "$@"' compile "$preset" $targets
 }
 
-# The builds with sanitizers: everything with ASan and UBSan, and what has threads with TSan.
+# Everything with ASan and UBSan, what has threads with TSan, and the real model server.
 concurrent="session_tests runner_thread_tests gateway_tests"
-sanitizer_builds() {
+tsan_options=("-DAGUI_UNIT_TESTS=${concurrent// /;}" "-DAGUI_UNIT_TESTS_WITHOUT=^session/(conversation|history|prompt)/|^gateway/config/")
+later_builds() {
+    local logs=$1 e2e=$2
     configure dev -UAGUI_UNIT_TESTS && compile dev
-    touch "$1/dev.built"
+    touch "$logs/dev.built"
     # shellcheck disable=SC2086  # Names of targets.
-    configure tsan "-DAGUI_UNIT_TESTS=${concurrent// /;}" && compile tsan $concurrent
+    configure tsan "${@:3}" && compile tsan $concurrent
+    touch "$logs/tsan.built"
+    bash "$e2e/real-model.sh" build
 }
 export concurrent
-export -f sanitizer_builds
+export -f later_builds
 
-# build_ahead: these builds in the background, on what the tests of the release build leave of the processors, since they wait
+# build_ahead: all this in the background, on what the tests of the release build leave of the processors, since they wait
 # much of the time. What has failed is built again by its part, which then says why. The kernel shares the processors between
 # sessions before it looks at niceness, so that the session gets one, too.
 build_ahead() {
-    rm -f "$work/logs/dev.built"
-    # shellcheck disable=SC2016  # The inner shell has the argument.
-    setsid nice -n 19 bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; sanitizer_builds "$1"' builds "$work/logs" \
+    rm -f "$work"/logs/*.built
+    # shellcheck disable=SC2016  # The inner shell has the arguments.
+    setsid nice -n 19 bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; later_builds "$@"' builds "$work/logs" "$e2e" "${tsan_options[@]}" \
         >"$work/logs/builds.log" 2>&1 &
     builds=$!
 }
@@ -583,14 +587,15 @@ sanitizer_parts() {
     fi
     # Only what has threads: everything else is the same as in the build before. The tests that are left out take
     # minutes, in one thread.
-    wait_builds
-    if targets=$concurrent build tsan "-DAGUI_UNIT_TESTS=${concurrent// /;}"; then
-        GTEST_FILTER='-*HistoryClients*:HistoryWindow.*:PowerCut.*:*Mutations.*:Dialects.*' unit_tests tsan
+    wait_builds "$work/logs/tsan.built"
+    if targets=$concurrent build tsan "${tsan_options[@]}"; then
+        GTEST_FILTER='-PowerCut.*:*Mutations.*:Dialects.*' unit_tests tsan
     fi
 }
 
 real_model_part() {
     [ -x "$project/build/release/bin/agui-gateway" ] || return
+    wait_builds
     step "build the real model server" bash "$e2e/real-model.sh" build || return
     AGUI_REAL_MODEL=1 concurrency=1 end_to_end release "real model" real_model.test.mjs
 }
