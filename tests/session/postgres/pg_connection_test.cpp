@@ -198,6 +198,14 @@ TEST_F(PgConnection, FollowsTheServersSynchronousCommitUnlessThatIsOff) {
     EXPECT_EQ(one(*open(), setting).text(0, 0), "on true");
 }
 
+TEST_F(PgConnection, CompressesWithLz4UnlessTheServerIsToldHow) {
+    constexpr const char* setting = "SELECT current_setting('default_toast_compression')";
+    EXPECT_EQ(one(*open(), setting).text(0, 0), "lz4");
+    test::sql_session session(database_->url());
+    session("ALTER DATABASE " + database_->name() + " SET default_toast_compression = pglz");
+    EXPECT_EQ(one(*open(), setting).text(0, 0), "pglz");
+}
+
 TEST_F(PgConnection, SendsAndReadsMoreThanTheSocketTakes) {
     const auto connection = open();
     const std::string large(8U << 20U, 'x');
