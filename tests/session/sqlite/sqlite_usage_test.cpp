@@ -133,6 +133,19 @@ TEST_F(SqliteUsage, ARefusalNeedsNoTransaction) {
     EXPECT_EQ(transactions_, before);
 }
 
+TEST_F(SqliteUsage, WhatIsUndoneIsNotCounted) {
+    ASSERT_TRUE(reserve({claim_of("a", no_limit)}, output(100)));
+    write([this] { usage_->store_all(); });
+
+    write([this] { (void)usage_->reserve({claim_of("a", no_limit)}, output(500), noon); }, false);
+    EXPECT_EQ(used("a"), 100);
+    write([this] { usage_->settle({{"a"}, noon, output(100), output(700)}); }, false);
+    EXPECT_EQ(used("a"), 100);
+
+    ASSERT_TRUE(reserve({claim_of("a", no_limit)}, output(10)));
+    EXPECT_EQ(used("a"), 110);
+}
+
 TEST_F(SqliteUsage, IdleSubjectsAreStoredAsTheyAre) {
     ASSERT_TRUE(reserve({claim_of("a", no_limit)}, output(100)));
     ASSERT_TRUE(reserve({claim_of("b", no_limit)}, output(100)));
