@@ -41,12 +41,8 @@ std::string names_in(const std::vector<std::string>& names) {
     return text;
 }
 
-/// Of a run that began while the tools were still offered.
-tool_outcome refused_definition() {
-    return mcp_call_failure(
-        {.what = mcp_failure::kind::changed,
-         .detail = "the definitions of the server's tools are not the accepted ones"}
-    );
+mcp_failure changed_definition(std::string detail) {
+    return {.what = mcp_failure::kind::changed, .detail = std::move(detail)};
 }
 
 tool_outcome cancelled_call() {
@@ -298,10 +294,10 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
         added.definition.name = mcp_offered_name(server, tool.name);
         added.definition.description = std::move(tool.description);
         added.definition.parameters = std::move(tool.schema);
-        added.function = function_of(std::move(tool.name), std::move(tool.resource_uri));
         added.options.approval = settings_.approval;
         added.options.destructive = tool.destructive;
         added.options.is_foreign = true;
+        added.function = function_of(std::move(tool));
     }
     const std::string count = std::to_string(tools.size());
     const std::size_t refused = tools_.replace(server, std::move(tools)).size();
@@ -364,43 +360,47 @@ void mcp_link::report_changed(const std::vector<std::string>& changed) {
     );
 }
 
-tool_function mcp_link::function_of(std::string tool, std::string resource_uri) {
+/// Calls a tool of the last list.
+tool_function mcp_link::function_of(mcp_tool tool) {
+    std::string definition(digests_.digest_of(tool.name));
     // Not a coroutine itself, so its captures need not outlive the call that it starts.
-    return [home = executor_, link = weak_from_this(), tool = std::move(tool),
-            resource_uri = std::move(resource_uri), names = settings_.pass_headers,
-            callers = settings_.callers](tool_invocation invocation) {
-        std::string session_key;
-        std::optional<std::pair<std::string, std::string>> credentials;
-        if (callers.are_required()) {
-            credentials = callers.of(invocation);
-            if (!credentials) {
-                return refused_call();
+    return
+        [home = executor_, link = weak_from_this(), name = std::move(tool.name),
+         definition = std::move(definition), resource_uri = std::move(tool.resource_uri),
+         names = settings_.pass_headers, callers = settings_.callers](tool_invocation invocation) {
+            std::string session_key;
+            std::optional<std::pair<std::string, std::string>> credentials;
+            if (callers.are_required()) {
+                credentials = callers.of(invocation);
+                if (!credentials) {
+                    return refused_call();
+                }
             }
-        }
-        std::erase_if(invocation.headers, [&names](const auto& header) {
-            return !contains(names, header.first);
-        });
-        if (credentials) {
-            invocation.headers.push_back(*std::move(credentials));
-            session_key = session_key_of(invocation);
-        }
-        const auto progress = invocation.run == nullptr
-                                  ? nullptr
-                                  : std::make_shared<mcp_progress>(
-                                        invocation.run, invocation.call_id, invocation.name
-                                    );
-        return cross(
-            home, link,
-            {.tool = tool,
-             .resource_uri = resource_uri,
-             .arguments = std::move(invocation.arguments),
-             .inputs = std::move(invocation.inputs),
-             .headers = std::move(invocation.headers),
-             .session_key = std::move(session_key),
-             .on_progress = {}},
-            progress
-        );
-    };
+            std::erase_if(invocation.headers, [&names](const auto& header) {
+                return !contains(names, header.first);
+            });
+            if (credentials) {
+                invocation.headers.push_back(*std::move(credentials));
+                session_key = session_key_of(invocation);
+            }
+            const auto progress = invocation.run == nullptr
+                                      ? nullptr
+                                      : std::make_shared<mcp_progress>(
+                                            invocation.run, invocation.call_id, invocation.name
+                                        );
+            return cross(
+                home, link,
+                {.tool = name,
+                 .definition = definition,
+                 .resource_uri = resource_uri,
+                 .arguments = std::move(invocation.arguments),
+                 .inputs = std::move(invocation.inputs),
+                 .headers = std::move(invocation.headers),
+                 .session_key = std::move(session_key),
+                 .on_progress = {}},
+                progress
+            );
+        };
 }
 
 /// Warns once of a dead server, however often it is tried.
@@ -574,7 +574,7 @@ mcp_link::call_in(caller_session& in, bool is_new, const tool_call& what) {
         failed = co_await in.client->connect();
     }
     if (!failed && !accepted_.empty()) {
-        failed = co_await check_definition(in, what.tool);
+        failed = co_await check_definition(in, what);
     }
     if (failed) {
         co_return *std::move(failed);
@@ -584,17 +584,32 @@ mcp_link::call_in(caller_session& in, bool is_new, const tool_call& what) {
     );
 }
 
+/// Nullopt if the tool may be called as the model knows it. A run offers the tools that it found
+/// when it began, so its model may have read a definition that was accepted until then.
+std::optional<mcp_failure> mcp_link::check_offered(const tool_call& what) const {
+    if (refused_) {
+        return changed_definition("the definitions of the server's tools are not the accepted ones"
+        );
+    }
+    if (!accepted_.empty() && digests_.digest_of(what.tool) != what.definition) {
+        return changed_definition("the tool was offered with a definition that was replaced");
+    }
+    return std::nullopt;
+}
+
 /// Nullopt if the session's list has the accepted definition of the tool.
 asio::awaitable<std::optional<mcp_failure>>
-mcp_link::check_definition(caller_session& in, std::string_view tool) {
+mcp_link::check_definition(caller_session& in, const tool_call& what) {
     std::optional<mcp_failure> failed;
     if (in.client->take_tools_changed() || in.compared_for != accepted_) {
         failed = co_await compare(in);
     }
-    // SIGHUP may have changed the digest meanwhile.
+    if (!failed) {
+        failed = check_offered(what); // SIGHUP may have changed the digest meanwhile.
+    }
     const bool is_accepted =
-        accepted_.empty() || (in.compared_for == accepted_ && in.accepted.contains(tool));
-    if (!failed && (refused_ || !is_accepted)) {
+        accepted_.empty() || (in.compared_for == accepted_ && in.accepted.contains(what.tool));
+    if (!failed && !is_accepted) {
         failed = mcp_failure{
             .what = mcp_failure::kind::changed,
             .detail = "the tool's definition in the caller's session is not the accepted one",
@@ -672,8 +687,8 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
 asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
     const auto self = shared_from_this();
     co_await asio::this_coro::throw_if_cancelled(false);
-    if (refused_) {
-        co_return refused_definition();
+    if (const auto failed = check_offered(what)) {
+        co_return mcp_call_failure(*failed);
     }
     if (!what.headers.empty()) {
         if (stopping_) {
@@ -694,8 +709,9 @@ asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
         if (!client) {
             break;
         }
-        if (refused_) { // The session has begun while the call waited.
-            co_return refused_definition();
+        // The session may have begun while the call waited.
+        if (const auto failed = check_offered(what)) {
+            co_return mcp_call_failure(*failed);
         }
         mcp_result<boost::json::object> answer =
             co_await client->call_tool(what.tool, what.arguments, what.on_progress, what.inputs);

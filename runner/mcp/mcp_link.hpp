@@ -46,6 +46,7 @@ public:
     /// A call of one of the server's tools.
     struct tool_call {
         std::string tool;
+        std::string definition;   ///< mcp_tool_digest() of the definition that was offered.
         std::string resource_uri; ///< mcp_tool::resource_uri
         boost::json::object arguments;
         std::vector<boost::json::value> inputs; ///< tool_invocation::inputs
@@ -79,13 +80,14 @@ private:
     [[nodiscard]] caller_session take_idle(std::string_view key);
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
     call_in(caller_session& in, bool is_new, const tool_call& what);
+    [[nodiscard]] std::optional<mcp_failure> check_offered(const tool_call& what) const;
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>>
-    check_definition(caller_session& in, std::string_view tool);
+    check_definition(caller_session& in, const tool_call& what);
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> compare(caller_session& in);
     void keep_idle(caller_session session, std::string key);
     void end_idle();
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
-    [[nodiscard]] tool_function function_of(std::string tool, std::string resource_uri);
+    [[nodiscard]] tool_function function_of(mcp_tool tool);
     void register_tools(mcp_client::tool_list list);
     void report(const mcp_tool_digests::changes& found);
     void report_refused(const mcp_tool_digests::changes& found);

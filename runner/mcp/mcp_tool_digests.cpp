@@ -58,11 +58,11 @@ mcp_tool_digests::changes mcp_tool_digests::update(const std::vector<mcp_tool>& 
 mcp_tool_digests::comparison mcp_tool_digests::compare(const std::vector<mcp_tool>& tools) const {
     comparison found;
     for (const mcp_tool& tool : tools) {
-        const auto known = known_.find(tool.name);
-        if (known == known_.end() || known->second.last_list != lists_) {
+        const std::string_view known = digest_of(tool.name);
+        if (known.empty()) {
             continue;
         }
-        if (known->second.digest == mcp_tool_digest(tool)) {
+        if (known == mcp_tool_digest(tool)) {
             found.same.insert(tool.name);
         } else {
             found.changed.push_back(tool.name);
@@ -70,6 +70,12 @@ mcp_tool_digests::comparison mcp_tool_digests::compare(const std::vector<mcp_too
     }
     std::ranges::sort(found.changed);
     return found;
+}
+
+std::string_view mcp_tool_digests::digest_of(std::string_view tool) const noexcept {
+    const auto known = known_.find(tool);
+    const bool is_listed = known != known_.end() && known->second.last_list == lists_;
+    return is_listed ? std::string_view(known->second.digest) : std::string_view();
 }
 
 std::string mcp_tool_digests::digest() const {

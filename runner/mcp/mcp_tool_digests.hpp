@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::runner {
@@ -43,6 +44,10 @@ public:
     };
     [[nodiscard]] comparison compare(const std::vector<mcp_tool>& tools) const;
 
+    /// mcp_tool_digest() of a tool of the last list; empty if the list lacks it. The view is valid
+    /// until the next update().
+    [[nodiscard]] std::string_view digest_of(std::string_view tool) const noexcept;
+
     /// SHA-256 of the list, in lower-case hexadecimal. It does not depend on the order of the
     /// tools.
     [[nodiscard]] std::string digest() const;
@@ -53,7 +58,7 @@ private:
         std::uint64_t last_list = 0; ///< Number of the last list with the tool.
     };
 
-    std::map<std::string, record> known_; ///< By name.
+    std::map<std::string, record, std::less<>> known_; ///< By name.
     std::uint64_t lists_ = 0;
 };
 

@@ -8,6 +8,9 @@
 namespace agui::runner {
 namespace {
 
+constexpr std::string_view refusal =
+    "error: The tool is not available, because its definition has changed.";
+
 class McpPinnedTools : public McpTools {
 protected:
     /// Starts a server whose list is accepted as it is now.
@@ -132,6 +135,30 @@ TEST_F(McpPinnedTools, AreOfferedAgainOnceTheirListIsAccepted) {
     until([&] { return !names().empty(); });
 }
 
+TEST_F(McpPinnedTools, OfARunThatReadAnotherDefinitionAreNotCalled) {
+    server.tools = {"same", "removed"};
+    start_pinned();
+    const auto before = registry.snapshot();
+    server.tools = {"same", "added"};
+    tools().accept("s", digest_now());
+    until([&] { return lines("the tools of an MCP server are registered") == 2; });
+    EXPECT_EQ(say(run((*before->find("mcp__s__same"))(invocation()))), "result: hi");
+    EXPECT_EQ(say(run((*before->find("mcp__s__removed"))(invocation()))), refusal);
+
+    server.description = "Another one.";
+    tools().accept("s", digest_now());
+    until([&] { return lines("the tools of an MCP server are registered") == 3; });
+    EXPECT_EQ(say(run((*before->find("mcp__s__same"))(invocation()))), refusal);
+    EXPECT_EQ(call("mcp__s__same"), "result: hi");
+
+    const auto offered = registry.snapshot();
+    server.description = "Any.";
+    tools().accept("s", "");
+    until([&] { return lines("the tools of an MCP server are registered") == 4; });
+    EXPECT_EQ(say(run((*offered->find("mcp__s__same"))(invocation()))), "result: hi")
+        << "any definition is accepted";
+}
+
 TEST_F(McpPinnedTools, AreWithdrawnAtOnceByAnotherDigestEvenIfTheyAreNotListedAgain) {
     start_pinned();
     const auto before = registry.snapshot();
@@ -199,9 +226,6 @@ TEST_F(McpPinnedTools, AListThatBreaksOffIsReadAgain) {
     EXPECT_EQ(lists, 2);
     EXPECT_EQ(refusals(), 0U);
 }
-
-constexpr std::string_view refusal =
-    "error: The tool is not available, because its definition has changed.";
 
 /// Each call has a session with its caller's credentials.
 class McpPinnedCallers : public McpPinnedTools {
@@ -287,6 +311,7 @@ TEST_F(McpPinnedCallers, ASessionIsComparedAgainForAnotherDigest) {
     server.description = "Another one.";
     tools().accept("s", digest_now());
     until([&] { return lines("the tools of an MCP server are registered") == 2; });
+    offered = registry.snapshot();
 
     EXPECT_EQ(call_as("ada"), "result: hi");
     EXPECT_EQ(heard("tools/list"), 4U) << "two in each session";
@@ -295,6 +320,21 @@ TEST_F(McpPinnedCallers, ASessionIsComparedAgainForAnotherDigest) {
     until([&] { return lines("the tools of an MCP server are registered") == 3; });
     EXPECT_EQ(call_as("ada"), "result: hi");
     EXPECT_EQ(heard("tools/list"), 5U) << "any list is accepted";
+}
+
+TEST_F(McpPinnedCallers, OfARunThatReadAnotherDefinitionAreNotCalled) {
+    start_for_callers();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    server.description = "Another one.";
+    tools().accept("s", digest_now());
+    until([&] { return lines("the tools of an MCP server are registered") == 2; });
+
+    EXPECT_EQ(call_as("ada"), refusal);
+    EXPECT_EQ(call_as("bob"), refusal);
+    offered = registry.snapshot();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(heard("tools/call"), 2U);
+    EXPECT_EQ(reports(), 0U) << "the session has the accepted ones";
 }
 
 TEST_F(McpPinnedCallers, ACallerMayHaveOtherToolsButNotOtherDefinitions) {

@@ -78,6 +78,9 @@ TEST(McpToolDigests, CompareAnotherListWithTheLastOne) {
     const auto found =
         digests.compare({tool("c", "x"), tool("a"), tool("gone"), tool("b", "x"), tool("e")});
 
+    EXPECT_EQ(digests.digest_of("a"), mcp_tool_digest(tool("a")));
+    EXPECT_EQ(digests.digest_of("gone"), "");
+    EXPECT_EQ(digests.digest_of("e"), "");
     EXPECT_EQ(found.changed, (list{"b", "c"}));
     EXPECT_EQ(found.same, (std::set<std::string, std::less<>>{"a"}));
     EXPECT_EQ(digests.digest(), before);
