@@ -22,12 +22,13 @@ struct mcp_failure {
         refused,     ///< The server answered with an HTTP error status.
         lost,        ///< The connection or the process ended before the answer.
         timeout,
-        protocol,  ///< The server sent a message that is too long or not MCP.
-        error,     ///< The server answered with a JSON-RPC error.
-        cancelled, ///< The caller no longer waits for the answer.
-        memory,    ///< The memory budget has no room for the answer.
-        closed,    ///< We ended the session.
-        changed,   ///< The tool's definition is not the accepted one, so it was not called.
+        protocol,    ///< The server sent a message that is too long or not MCP.
+        error,       ///< The server answered with a JSON-RPC error.
+        cancelled,   ///< The caller no longer waits for the answer.
+        memory,      ///< The memory budget has no room for the answer.
+        closed,      ///< We ended the session.
+        changed,     ///< The tool's definition is not the accepted one, so it was not called.
+        unconfirmed, ///< It is not known whether it is the accepted one, so it was not called.
     };
     kind what = kind::lost;
     std::string detail;        ///< For the log, in our own words.

@@ -242,8 +242,6 @@ asio::awaitable<bool> mcp_client::check() {
     co_return !closed_;
 }
 
-bool mcp_client::take_tools_changed() noexcept { return std::exchange(tools_changed_, false); }
-
 asio::awaitable<void> mcp_client::flush(clock::time_point until) {
     const auto self = shared_from_this();
     co_await channel_->flush(until);
@@ -405,7 +403,7 @@ void mcp_client::refuse_or_pong(const mcp_message& asked) {
 
 void mcp_client::notice(const mcp_message& told) {
     if (told.method == "notifications/tools/list_changed") {
-        tools_changed_ = true;
+        ++tools_notices_;
         changed_();
         return;
     }

@@ -86,8 +86,8 @@ public:
     [[nodiscard]] const mcp_failure* closed() const noexcept {
         return closed_ ? &*closed_ : nullptr;
     }
-    /// True if the server said since the last call that its tools have changed.
-    [[nodiscard]] bool take_tools_changed() noexcept;
+    /// How often the server has said that its tools have changed.
+    [[nodiscard]] std::uint64_t tools_notices() const noexcept { return tools_notices_; }
 
     /// Returns once the server was told of all abandoned requests, or at `until`.
     [[nodiscard]] boost::asio::awaitable<void> flush(std::chrono::steady_clock::time_point until);
@@ -141,7 +141,7 @@ private:
     clock::time_point last_sign_; ///< When the server last sent a message.
     std::string version_;         ///< Protocol revision; empty until the session is ready.
     bool declares_tools_ = false;
-    bool tools_changed_ = false;
+    std::uint64_t tools_notices_ = 0;
     bool checking_ = false;
     bool shut_ = false; ///< close() was called.
     std::optional<mcp_failure> closed_;

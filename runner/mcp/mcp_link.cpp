@@ -45,6 +45,14 @@ mcp_failure changed_definition(std::string detail) {
     return {.what = mcp_failure::kind::changed, .detail = std::move(detail)};
 }
 
+mcp_failure unconfirmed_definition() {
+    return {
+        .what = mcp_failure::kind::unconfirmed,
+        .detail = "the definitions of the server's tools could not be compared with the accepted "
+                  "ones"
+    };
+}
+
 tool_outcome cancelled_call() {
     return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
 }
@@ -247,7 +255,7 @@ asio::awaitable<mcp_failure> mcp_link::session() {
     reported_.clear();
     tell();
     while (client->closed() == nullptr && !stopping_) {
-        if (!client->take_tools_changed() && !lists_again_) {
+        if (client->tools_notices() == list_.notices && !lists_again_) {
             co_await news(never);
             continue;
         }
@@ -264,7 +272,7 @@ asio::awaitable<mcp_failure> mcp_link::session() {
 }
 
 asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
-    (void)client.take_tools_changed();
+    list_ = {.notices = client.tools_notices()};
     lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
     if (listed && !listed->is_whole && !accepted_.empty()) { // Its digest says nothing.
@@ -274,7 +282,9 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
         lists_again_ = lists_again_ || refused_ || !accepted_.empty();
         co_return listed.error();
     }
+    list_.is_read = true;
     register_tools(*std::move(listed));
+    tell(); // Calls may wait for the list.
     co_return std::nullopt;
 }
 
@@ -460,11 +470,23 @@ asio::awaitable<void> mcp_link::stop() {
     }
 }
 
-/// The session that is ready, or the next one; null if there is none until `deadline`.
+/// True if the list was read, and the server has not said since that it has another one.
+bool mcp_link::is_current(const listing& list, const mcp_client& of) const {
+    return list.is_read && list.notices == of.tools_notices();
+}
+
+/// False while it is not known whether the tools of the link's own session are the accepted ones.
+bool mcp_link::may_call(const mcp_client& in) const {
+    return accepted_.empty() || refused_ || (is_current(list_, in) && !lists_again_);
+}
+
+/// The session that is ready, or the next one; null if there is none until `deadline`, or if its
+/// tools may not be called until then.
 asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point deadline) {
     for (;;) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-        if (client_ && client_->closed() == nullptr) {
+        const bool is_open = client_ && client_->closed() == nullptr;
+        if (is_open && may_call(*client_)) {
             co_return client_;
         }
         if (stopping_ || state.cancelled() != asio::cancellation_type::none ||
@@ -473,7 +495,7 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
         }
         // Only the first waiting call tells; otherwise waiting calls would wake each other
         // endlessly.
-        if (!wanted_) {
+        if (!is_open && !wanted_) {
             wanted_ = true;
             tell();
         }
@@ -601,7 +623,7 @@ std::optional<mcp_failure> mcp_link::check_offered(const tool_call& what) const 
 asio::awaitable<std::optional<mcp_failure>>
 mcp_link::check_definition(caller_session& in, const tool_call& what) {
     std::optional<mcp_failure> failed;
-    if (in.client->take_tools_changed() || in.compared_for != accepted_) {
+    if (!is_current(in.list, *in.client) || in.compared_for != accepted_) {
         failed = co_await compare(in);
     }
     if (!failed) {
@@ -624,6 +646,7 @@ mcp_link::check_definition(caller_session& in, const tool_call& what) {
 /// Compares the session's list with the last one of the link's own session. A server may show a
 /// caller more tools or fewer, so only the definition of a tool in both lists can be another one.
 asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in) {
+    in.list = {.notices = in.client->tools_notices()};
     in.compared_for.clear();
     in.accepted.clear();
     mcp_result<mcp_client::tool_list> listed = co_await in.client->list_tools();
@@ -633,6 +656,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in
     if (!listed) {
         co_return listed.error();
     }
+    in.list.is_read = true;
     if (refused_) { // Then the last list is not the accepted one.
         co_return std::nullopt;
     }
@@ -707,6 +731,9 @@ asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
         const std::shared_ptr<mcp_client> client =
             co_await session_until(begun + settings_.reconnect_wait);
         if (!client) {
+            if (client_ && client_->closed() == nullptr) {
+                why = unconfirmed_definition();
+            }
             break;
         }
         // The session may have begun while the call waited.

@@ -10,6 +10,7 @@
 #include <boost/json/value.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -64,13 +65,21 @@ private:
     [[nodiscard]] boost::asio::awaitable<void> pause_before_next(clock_point begun);
     [[nodiscard]] boost::asio::awaitable<std::shared_ptr<mcp_client>>
     session_until(clock_point deadline);
+    [[nodiscard]] bool may_call(const mcp_client& in) const;
     [[nodiscard]] boost::asio::awaitable<tool_outcome> call_alone(tool_call what);
     [[nodiscard]] boost::asio::awaitable<tool_outcome>
     read_result(boost::json::object answer, mcp_app_call app);
     [[nodiscard]] mcp_app_call app_of(tool_call what) const;
+    /// The last list of a session.
+    struct listing {
+        bool is_read = false;      ///< It was read to its end.
+        std::uint64_t notices = 0; ///< mcp_client::tools_notices() when it was requested.
+    };
+    [[nodiscard]] bool is_current(const listing& list, const mcp_client& of) const;
     /// A session with a caller's credentials.
     struct caller_session {
         std::shared_ptr<mcp_client> client;
+        listing list = {};
         /// The digest for which its list of tools was compared; empty if it was not.
         std::string compared_for = {};
         /// The tools of that list with accepted definitions.
@@ -114,6 +123,7 @@ private:
     boost::asio::steady_timer idle_end_;        ///< For the first of them.
     std::chrono::milliseconds pause_;           ///< Pause before the next session.
     std::string reported_;                      ///< The last warning; it is not repeated.
+    listing list_;                              ///< Of the session that is ready.
     mcp_tool_digests digests_;                  ///< Digests of the last list.
     std::string accepted_;                      ///< mcp_server_settings::digest
     bool refused_ = false;                      ///< The last list is not the accepted one.

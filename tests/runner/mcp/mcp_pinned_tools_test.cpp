@@ -2,6 +2,7 @@
 
 #include "tests/runner/mcp/mcp_tools_fixture.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace {
 
 constexpr std::string_view refusal =
     "error: The tool is not available, because its definition has changed.";
+
+constexpr std::string_view unconfirmed =
+    "error: The tool is not available, because its definition could not be checked.";
 
 class McpPinnedTools : public McpTools {
 protected:
@@ -187,6 +191,39 @@ TEST_F(McpPinnedTools, AreListedAgainUntilAListComes) {
     server.refuse_lists = false;
 
     until([&] { return !names().empty(); });
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+    EXPECT_EQ(server.channels, 1) << "in the same session";
+}
+
+TEST_F(McpPinnedTools, ACallWaitsForAListThatIsReported) {
+    start_pinned();
+    const auto before = registry.snapshot();
+    say_changed();
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+    EXPECT_EQ(
+        server.methods(),
+        (list{"initialize", "notifications/initialized", "tools/list", "tools/list", "tools/call"})
+    );
+
+    server.description = "Another one.";
+    say_changed();
+    EXPECT_EQ(say(run((*before->find("mcp__s__echo"))(invocation()))), refusal);
+    EXPECT_EQ(std::ranges::count(server.methods(), "tools/call"), 1);
+}
+
+TEST_F(McpPinnedTools, AreNotCalledWhileTheirListCannotBeRead) {
+    mcp_server_settings settings = settings_for("s", server);
+    settings.digest = digest_now();
+    settings.reconnect_wait = milliseconds(50);
+    start({settings});
+    server.refuse_lists = true;
+    say_changed();
+    EXPECT_EQ(call("mcp__s__echo"), unconfirmed);
+    EXPECT_EQ(call("mcp__s__echo"), unconfirmed);
+    EXPECT_EQ(std::ranges::count(server.methods(), "tools/call"), 0);
+
+    server.refuse_lists = false;
+    until([&] { return lines("the tools of an MCP server are registered") == 2; });
     EXPECT_EQ(call("mcp__s__echo"), "result: hi");
     EXPECT_EQ(server.channels, 1) << "in the same session";
 }
