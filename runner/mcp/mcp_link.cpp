@@ -165,6 +165,7 @@ void mcp_link::accept(std::string digest) {
         return;
     }
     accepted_ = std::move(digest);
+    ++news_count_;
     lists_again_ = true; // A session that begins later lists the tools anyway.
     // The server may give no list any more, so tools that are not accepted end before it does.
     if (!accepted_.empty() && digests_.digest() != accepted_) {
@@ -238,6 +239,7 @@ asio::awaitable<mcp_failure> mcp_link::session() {
         executor_, settings_.channel(executor_), settings_.client, log_,
         [weak = weak_from_this()] {
             if (const auto self = weak.lock()) {
+                ++self->news_count_;
                 self->tell();
             }
         }
@@ -283,6 +285,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
         co_return listed.error();
     }
     list_.is_read = true;
+    ++news_count_;
     register_tools(*std::move(listed));
     tell(); // Calls may wait for the list.
     co_return std::nullopt;
@@ -619,18 +622,24 @@ std::optional<mcp_failure> mcp_link::check_offered(const tool_call& what) const 
     return std::nullopt;
 }
 
+/// False if there is any news since the session's list was compared. A caller's session does not
+/// listen, so a change that the server reports in the link's own session counts as one of each.
+bool mcp_link::is_compared(const caller_session& in) const {
+    return is_current(in.list, *in.client) && in.compared_at == news_count_;
+}
+
 /// Nullopt if the session's list has the accepted definition of the tool.
 asio::awaitable<std::optional<mcp_failure>>
 mcp_link::check_definition(caller_session& in, const tool_call& what) {
     std::optional<mcp_failure> failed;
-    if (!is_current(in.list, *in.client) || in.compared_for != accepted_) {
+    if (!is_compared(in)) {
         failed = co_await compare(in);
     }
     if (!failed) {
         failed = check_offered(what); // SIGHUP may have changed the digest meanwhile.
     }
     const bool is_accepted =
-        accepted_.empty() || (in.compared_for == accepted_ && in.accepted.contains(what.tool));
+        accepted_.empty() || (is_compared(in) && in.accepted.contains(what.tool));
     if (!failed && !is_accepted) {
         failed = mcp_failure{
             .what = mcp_failure::kind::changed,
@@ -647,7 +656,7 @@ mcp_link::check_definition(caller_session& in, const tool_call& what) {
 /// caller more tools or fewer, so only the definition of a tool in both lists can be another one.
 asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in) {
     in.list = {.notices = in.client->tools_notices()};
-    in.compared_for.clear();
+    in.compared_at = news_count_;
     in.accepted.clear();
     mcp_result<mcp_client::tool_list> listed = co_await in.client->list_tools();
     if (listed && !listed->is_whole) {
@@ -661,7 +670,6 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in
         co_return std::nullopt;
     }
     mcp_tool_digests::comparison found = digests_.compare(listed->tools);
-    in.compared_for = accepted_;
     if (found.changed.empty()) {
         in.accepted = std::move(found.same);
     } else {

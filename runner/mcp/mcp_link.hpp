@@ -79,9 +79,8 @@ private:
     /// A session with a caller's credentials.
     struct caller_session {
         std::shared_ptr<mcp_client> client;
-        listing list = {};
-        /// The digest for which its list of tools was compared; empty if it was not.
-        std::string compared_for = {};
+        listing list = {};             ///< Compared with the last one of the link's own session.
+        std::uint64_t compared_at = 0; ///< news_count_ at that time.
         /// The tools of that list with accepted definitions.
         std::set<std::string, std::less<>> accepted = {};
     };
@@ -92,6 +91,7 @@ private:
     [[nodiscard]] std::optional<mcp_failure> check_offered(const tool_call& what) const;
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>>
     check_definition(caller_session& in, const tool_call& what);
+    [[nodiscard]] bool is_compared(const caller_session& in) const;
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> compare(caller_session& in);
     void keep_idle(caller_session session, std::string key);
     void end_idle();
@@ -126,11 +126,13 @@ private:
     listing list_;                              ///< Of the session that is ready.
     mcp_tool_digests digests_;                  ///< Digests of the last list.
     std::string accepted_;                      ///< mcp_server_settings::digest
-    bool refused_ = false;                      ///< The last list is not the accepted one.
-    bool lists_again_ = false;                  ///< The list has to be compared once more.
-    std::string reported_refusal_;              ///< The last refused list; it is not repeated.
-    std::string reported_changed_;              ///< The same of callers' sessions.
-    bool wanted_ = false;                       ///< A call waits for a session.
+    /// Counts the digests, the lists of the link's own sessions, and what these sessions report.
+    std::uint64_t news_count_ = 0;
+    bool refused_ = false;         ///< The last list is not the accepted one.
+    bool lists_again_ = false;     ///< The list has to be compared once more.
+    std::string reported_refusal_; ///< The last refused list; it is not repeated.
+    std::string reported_changed_; ///< The same of callers' sessions.
+    bool wanted_ = false;          ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;
     bool running_ = false;

@@ -15,6 +15,9 @@ constexpr std::string_view refusal =
 constexpr std::string_view unconfirmed =
     "error: The tool is not available, because its definition could not be checked.";
 
+constexpr std::string_view list_changed =
+    R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
+
 class McpPinnedTools : public McpTools {
 protected:
     /// Starts a server whose list is accepted as it is now.
@@ -36,9 +39,7 @@ protected:
         (void)digests.update(tools);
         return digests.digest();
     }
-    void say_changed() {
-        server.last.lock()->say(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
-    }
+    void say_changed() { server.last.lock()->say(std::string(list_changed)); }
     std::size_t refusals() const { return lines("are not the accepted ones"); }
 };
 
@@ -281,6 +282,7 @@ protected:
         };
         start({settings});
         offered = registry.snapshot();
+        common = server.last.lock();
     }
     /// The run began while the tools were offered.
     std::string call_as(std::string_view sender, std::string_view tool = "mcp__s__echo") {
@@ -301,6 +303,7 @@ protected:
     }
 
     std::shared_ptr<const tool_set> offered;
+    std::shared_ptr<channel> common; ///< Of the link's own session.
 };
 
 TEST_F(McpPinnedCallers, TheirListsAreComparedOnceInEachSession) {
@@ -340,6 +343,22 @@ TEST_F(McpPinnedCallers, ASessionThatReportsAChangeIsComparedAgain) {
     say_changed_to_caller();
     EXPECT_EQ(call_as("ada"), refusal);
     EXPECT_EQ(heard("tools/call"), 2U);
+}
+
+TEST_F(McpPinnedCallers, TheyAreComparedAgainAfterAChangeOfTheCommonSession) {
+    start_for_callers();
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    common->say(std::string(list_changed));
+    until([&] { return lines("the tools of an MCP server are registered") == 2; });
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(heard("tools/list"), 4U) << "two in each session";
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    EXPECT_EQ(heard("tools/list"), 4U);
+
+    server.description = "Another one.";
+    common->say(std::string(list_changed)); // The caller's session learns of nothing.
+    EXPECT_EQ(call_as("ada"), refusal);
+    EXPECT_EQ(heard("tools/call"), 3U);
 }
 
 TEST_F(McpPinnedCallers, ASessionIsComparedAgainForAnotherDigest) {
