@@ -274,7 +274,7 @@ asio::awaitable<mcp_failure> mcp_link::session() {
 }
 
 asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
-    list_ = {.notices = client.tools_notices()};
+    list_ = {.notices = client.tools_notices(), .requested = std::chrono::steady_clock::now()};
     lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
     if (listed && !listed->is_whole && !accepted_.empty()) { // Its digest says nothing.
@@ -473,9 +473,11 @@ asio::awaitable<void> mcp_link::stop() {
     }
 }
 
-/// True if the list was read, and the server has not said since that it has another one.
+/// True if the list was read not long ago, and the server has not said since that it has another
+/// one. A session may last for days, and some servers report no changes.
 bool mcp_link::is_current(const listing& list, const mcp_client& of) const {
-    return list.is_read && list.notices == of.tools_notices();
+    return list.is_read && list.notices == of.tools_notices() &&
+           std::chrono::steady_clock::now() - list.requested < settings_.session_idle;
 }
 
 /// False while it is not known whether the tools of the link's own session are the accepted ones.
@@ -498,6 +500,10 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
         }
         // Only the first waiting call tells; otherwise waiting calls would wake each other
         // endlessly.
+        if (is_open && list_.is_read && !lists_again_) { // The list is too old.
+            lists_again_ = true;
+            tell();
+        }
         if (!is_open && !wanted_) {
             wanted_ = true;
             tell();
@@ -655,7 +661,9 @@ mcp_link::check_definition(caller_session& in, const tool_call& what) {
 /// Compares the session's list with the last one of the link's own session. A server may show a
 /// caller more tools or fewer, so only the definition of a tool in both lists can be another one.
 asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in) {
-    in.list = {.notices = in.client->tools_notices()};
+    in.list = {
+        .notices = in.client->tools_notices(), .requested = std::chrono::steady_clock::now()
+    };
     in.compared_at = news_count_;
     in.accepted.clear();
     mcp_result<mcp_client::tool_list> listed = co_await in.client->list_tools();

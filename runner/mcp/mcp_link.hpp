@@ -74,6 +74,7 @@ private:
     struct listing {
         bool is_read = false;      ///< It was read to its end.
         std::uint64_t notices = 0; ///< mcp_client::tools_notices() when it was requested.
+        clock_point requested = {};
     };
     [[nodiscard]] bool is_current(const listing& list, const mcp_client& of) const;
     /// A session with a caller's credentials.

@@ -32,7 +32,9 @@ struct mcp_server_settings {
     approval_rule approval = approval_rule::never;
     /// mcp_tool_digests::digest() of the list of tools that was accepted. While the server's list
     /// has another one, none of its tools is offered or called. A session with own headers calls
-    /// only tools that its own list defines in the same way. Empty accepts any list.
+    /// only tools that its own list defines in the same way. A list that is older than session_idle
+    /// is read again before a call. While no list can be read, nothing is called. Empty accepts any
+    /// list.
     std::string digest = {};
     /// Header names of a run's request, in lower case. If a run has any of these headers, its call
     /// uses a session of its own, which sends them and ends with the call, so that a caller's

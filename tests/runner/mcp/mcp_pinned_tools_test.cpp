@@ -229,6 +229,22 @@ TEST_F(McpPinnedTools, AreNotCalledWhileTheirListCannotBeRead) {
     EXPECT_EQ(server.channels, 1) << "in the same session";
 }
 
+TEST_F(McpPinnedTools, AListThatIsOldIsReadAgainBeforeACall) {
+    mcp_server_settings settings = settings_for("s", server);
+    settings.digest = digest_now();
+    settings.session_idle = milliseconds(200);
+    start({settings});
+    const auto before = registry.snapshot();
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+
+    server.description = "Another one."; // The server tells nobody.
+    const auto old = std::chrono::steady_clock::now() + milliseconds(200);
+    until([&] { return std::chrono::steady_clock::now() > old; });
+    EXPECT_EQ(say(run((*before->find("mcp__s__echo"))(invocation()))), refusal);
+    EXPECT_EQ(names(), list{});
+    EXPECT_EQ(server.channels, 1);
+}
+
 TEST_F(McpPinnedTools, AListThatBreaksOffIsReadAgain) {
     server.tools = {"a", "b"};
     int lists = 0;
@@ -270,8 +286,9 @@ class McpPinnedCallers : public McpPinnedTools {
 protected:
     using headers = mcp_server_settings::headers;
 
-    void start_for_callers() {
+    void start_for_callers(milliseconds session_idle = milliseconds(300'000)) {
         mcp_server_settings settings = settings_for("s", server);
+        settings.session_idle = session_idle;
         settings.digest = digest_now();
         settings.callers.stored = std::make_shared<stored_credentials>(
             stored_credentials::by_principal{{"ada", "hers"}, {"bob", "his"}}
@@ -359,6 +376,17 @@ TEST_F(McpPinnedCallers, TheyAreComparedAgainAfterAChangeOfTheCommonSession) {
     common->say(std::string(list_changed)); // The caller's session learns of nothing.
     EXPECT_EQ(call_as("ada"), refusal);
     EXPECT_EQ(heard("tools/call"), 3U);
+}
+
+TEST_F(McpPinnedCallers, ASessionThatIsUsedForLongIsComparedAgain) {
+    start_for_callers(milliseconds(200));
+    EXPECT_EQ(call_as("ada"), "result: hi");
+    server.description = "Another one."; // The server tells nobody.
+    std::string said = "result: hi";
+    while (said == "result: hi") {
+        said = call_as("ada");
+    }
+    EXPECT_EQ(said, refusal);
 }
 
 TEST_F(McpPinnedCallers, ASessionIsComparedAgainForAnotherDigest) {
