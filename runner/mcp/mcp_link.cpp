@@ -27,6 +27,9 @@ constexpr auto never = std::chrono::steady_clock::time_point::max();
 // How long the notice of a cancelled call may take to reach the server.
 constexpr std::chrono::seconds cancel_notice{1};
 
+// How often a call compares the list of a server that keeps reporting changes.
+constexpr int comparisons_max = 3;
+
 // Keeps a log line short.
 constexpr std::size_t shown_names_max = 10;
 
@@ -604,7 +607,7 @@ mcp_link::call_in(caller_session& in, bool is_new, const tool_call& what) {
     if (is_new) {
         failed = co_await in.client->connect();
     }
-    if (!failed && !accepted_.empty()) {
+    if (!failed) {
         failed = co_await check_definition(in, what);
     }
     if (failed) {
@@ -637,25 +640,35 @@ bool mcp_link::is_compared(const caller_session& in) const {
 /// Nullopt if the session's list has the accepted definition of the tool.
 asio::awaitable<std::optional<mcp_failure>>
 mcp_link::check_definition(caller_session& in, const tool_call& what) {
-    std::optional<mcp_failure> failed;
-    if (!is_compared(in)) {
-        failed = co_await compare(in);
+    for (int comparisons = 0; !accepted_.empty(); ++comparisons) {
+        if (std::optional<mcp_failure> failed = check_offered(what)) {
+            co_return failed;
+        }
+        if (is_compared(in)) {
+            co_return check_accepted(in, what.tool);
+        }
+        if (comparisons == comparisons_max) {
+            co_return unconfirmed_definition();
+        }
+        std::optional<mcp_failure> failed = co_await compare(in);
+        if (failed) {
+            co_return failed;
+        }
     }
-    if (!failed) {
-        failed = check_offered(what); // SIGHUP may have changed the digest meanwhile.
+    co_return std::nullopt; // SIGHUP may have removed the digest meanwhile.
+}
+
+std::optional<mcp_failure>
+mcp_link::check_accepted(const caller_session& in, std::string_view tool) {
+    if (in.accepted.contains(tool)) {
+        return std::nullopt;
     }
-    const bool is_accepted =
-        accepted_.empty() || (is_compared(in) && in.accepted.contains(what.tool));
-    if (!failed && !is_accepted) {
-        failed = mcp_failure{
-            .what = mcp_failure::kind::changed,
-            .detail = "the tool's definition in the caller's session is not the accepted one",
-            .not_taken = true
-        };
-        lists_again_ = true; // The list of the link's own session may have changed, too.
-        tell();
-    }
-    co_return failed;
+    lists_again_ = true; // The list of the link's own session may have changed, too.
+    tell();
+    mcp_failure failed =
+        changed_definition("the tool's definition in the caller's session is not the accepted one");
+    failed.not_taken = true;
+    return failed;
 }
 
 /// Compares the session's list with the last one of the link's own session. A server may show a
@@ -673,10 +686,10 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in
     if (!listed) {
         co_return listed.error();
     }
-    in.list.is_read = true;
     if (refused_) { // Then the last list is not the accepted one.
         co_return std::nullopt;
     }
+    in.list.is_read = true;
     mcp_tool_digests::comparison found = digests_.compare(listed->tools);
     if (found.changed.empty()) {
         in.accepted = std::move(found.same);

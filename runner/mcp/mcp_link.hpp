@@ -93,6 +93,8 @@ private:
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>>
     check_definition(caller_session& in, const tool_call& what);
     [[nodiscard]] bool is_compared(const caller_session& in) const;
+    [[nodiscard]] std::optional<mcp_failure>
+    check_accepted(const caller_session& in, std::string_view tool);
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> compare(caller_session& in);
     void keep_idle(caller_session session, std::string key);
     void end_idle();

@@ -102,7 +102,7 @@ public:
             const boost::json::value message = boost::json::parse(text);
             server_.heard.push_back(std::move(text));
             boost::asio::post(executor_, [self = shared_from_this(), message] {
-                self->server_.respond(*self, message.as_object());
+                self->server_.take(*self, message.as_object());
             });
         }
 
@@ -151,17 +151,9 @@ public:
     int refused_lists = 0;
     std::weak_ptr<channel> last;
 
-private:
+    /// Handles a message without `instead`.
     void respond(channel& over, const boost::json::object& message) {
-        const boost::json::value* const method = message.if_contains("method");
-        const std::string name = method != nullptr ? std::string(method->as_string()) : "";
-        if (name == "notifications/initialized") {
-            return;
-        }
-        if (instead) {
-            instead(over, message);
-            return;
-        }
+        const std::string name = method_of(message);
         if (name == "initialize") {
             over.result(
                 message, {{"protocolVersion", speaks},
@@ -185,6 +177,22 @@ private:
             over.result(message, {{"tools", listed}});
         } else if (answer) {
             answer(over, message);
+        }
+    }
+
+private:
+    static std::string method_of(const boost::json::object& message) {
+        const boost::json::value* const method = message.if_contains("method");
+        return method != nullptr ? std::string(method->as_string()) : "";
+    }
+    void take(channel& over, const boost::json::object& message) {
+        if (method_of(message) == "notifications/initialized") {
+            return;
+        }
+        if (instead) {
+            instead(over, message);
+        } else {
+            respond(over, message);
         }
     }
 };

@@ -319,6 +319,22 @@ protected:
         until([&] { return heard("answer") > pongs; });
     }
 
+    /// The next lists have no descriptions, and come with a notice that there is another list.
+    void report_changes(int count) {
+        server.instead = [this, count](channel& over, const json::object& message) mutable {
+            const bool is_list = message.at("method") == "tools/list";
+            if (!is_list || count-- <= 0) {
+                server.respond(over, message);
+                return;
+            }
+            over.say(std::string(list_changed));
+            const json::object schema{{"type", "object"}};
+            over.result(
+                message, {{"tools", json::array{{{"name", "echo"}, {"inputSchema", schema}}}}}
+            );
+        };
+    }
+
     std::shared_ptr<const tool_set> offered;
     std::shared_ptr<channel> common; ///< Of the link's own session.
 };
@@ -378,12 +394,29 @@ TEST_F(McpPinnedCallers, TheyAreComparedAgainAfterAChangeOfTheCommonSession) {
     EXPECT_EQ(heard("tools/call"), 3U);
 }
 
+TEST_F(McpPinnedCallers, AChangeThatIsReportedDuringAComparisonIsCompared) {
+    start_for_callers();
+    server.description = "Another one.";
+    report_changes(1);
+    EXPECT_EQ(call_as("ada"), refusal);
+    EXPECT_EQ(heard("tools/call"), 0U);
+}
+
+TEST_F(McpPinnedCallers, AServerThatKeepsReportingChangesIsNotComparedForEver) {
+    start_for_callers();
+    report_changes(100);
+    EXPECT_EQ(call_as("ada"), unconfirmed);
+    EXPECT_EQ(heard("tools/list"), 4U) << "one in the common session";
+    EXPECT_EQ(heard("tools/call"), 0U);
+}
+
 TEST_F(McpPinnedCallers, ASessionThatIsUsedForLongIsComparedAgain) {
     start_for_callers(milliseconds(200));
     EXPECT_EQ(call_as("ada"), "result: hi");
     server.description = "Another one."; // The server tells nobody.
     std::string said = "result: hi";
-    while (said == "result: hi") {
+    const auto late = std::chrono::steady_clock::now() + milliseconds(5'000);
+    while (said == "result: hi" && std::chrono::steady_clock::now() < late) {
         said = call_as("ada");
     }
     EXPECT_EQ(said, refusal);
