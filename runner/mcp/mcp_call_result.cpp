@@ -201,6 +201,8 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
         return "The server is shutting down.";
     case mcp_failure::kind::changed:
         return "The tool is not available, because its definition has changed.";
+    case mcp_failure::kind::absent:
+        return "The tool's server does not offer the tool to this user.";
     case mcp_failure::kind::unconfirmed:
         return "The tool is not available, because its definition could not be checked.";
     }

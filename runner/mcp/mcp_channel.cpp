@@ -26,6 +26,8 @@ std::string_view to_string(mcp_failure::kind kind) noexcept {
         return "closed";
     case mcp_failure::kind::changed:
         return "changed";
+    case mcp_failure::kind::absent:
+        return "absent";
     case mcp_failure::kind::unconfirmed:
         return "unconfirmed";
     }

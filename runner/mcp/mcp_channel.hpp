@@ -28,6 +28,7 @@ struct mcp_failure {
         memory,      ///< The memory budget has no room for the answer.
         closed,      ///< We ended the session.
         changed,     ///< The tool's definition is not the accepted one, so it was not called.
+        absent,      ///< The server does not list the tool in this session, so it was not called.
         unconfirmed, ///< It is not known whether it is the accepted one, so it was not called.
     };
     kind what = kind::lost;

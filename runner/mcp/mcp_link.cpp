@@ -663,6 +663,12 @@ mcp_link::check_accepted(const caller_session& in, std::string_view tool) {
     if (in.accepted.contains(tool)) {
         return std::nullopt;
     }
+    if (!in.is_changed) {
+        return mcp_failure{
+            .what = mcp_failure::kind::absent,
+            .detail = "the list in the caller's session lacks the tool"
+        };
+    }
     lists_again_ = true; // The list of the link's own session may have changed, too.
     tell();
     mcp_failure failed =
@@ -691,7 +697,8 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in
     }
     in.list.is_read = true;
     mcp_tool_digests::comparison found = digests_.compare(listed->tools);
-    if (found.changed.empty()) {
+    in.is_changed = !found.changed.empty();
+    if (!in.is_changed) {
         in.accepted = std::move(found.same);
     } else {
         report_changed(found.changed);
@@ -716,8 +723,9 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
             begin_leaving(std::exchange(session, begin_own(what.headers)).client, false);
             answer = co_await call_in(session, true, what);
         }
-        const bool is_answered = answer || answer.error().what == mcp_failure::kind::error;
-        is_usable = is_answered && session.client->closed() == nullptr;
+        const bool is_sound = answer || answer.error().what == mcp_failure::kind::error ||
+                              answer.error().what == mcp_failure::kind::absent;
+        is_usable = is_sound && session.client->closed() == nullptr;
         if (answer) {
             outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
         } else {

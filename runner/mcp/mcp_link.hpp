@@ -82,7 +82,8 @@ private:
         std::shared_ptr<mcp_client> client;
         listing list = {};             ///< Compared with the last one of the link's own session.
         std::uint64_t compared_at = 0; ///< news_count_ at that time.
-        /// The tools of that list with accepted definitions.
+        bool is_changed = false;       ///< That list defines an accepted tool in another way.
+        /// The tools of that list with accepted definitions; empty if is_changed.
         std::set<std::string, std::less<>> accepted = {};
     };
     [[nodiscard]] caller_session begin_own(mcp_server_settings::headers headers);
