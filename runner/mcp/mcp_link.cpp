@@ -30,6 +30,10 @@ constexpr std::chrono::seconds cancel_notice{1};
 // How often a call compares the list of a server that keeps reporting changes.
 constexpr int comparisons_max = 3;
 
+// Lines of report_changed() until the list of the link's own session is another one. More of them
+// tell an operator nothing, and callers' sessions could differ in endless ways.
+constexpr std::size_t reported_changed_max = 32;
+
 // Keeps a log line short.
 constexpr std::size_t shown_names_max = 10;
 
@@ -168,6 +172,7 @@ void mcp_link::accept(std::string digest) {
         return;
     }
     accepted_ = std::move(digest);
+    reported_changed_.clear();
     ++news_count_;
     lists_again_ = true; // A session that begins later lists the tools anyway.
     // The server may give no list any more, so tools that are not accepted end before it does.
@@ -248,6 +253,7 @@ asio::awaitable<mcp_failure> mcp_link::session() {
         }
     );
     latest_ = client;
+    list_ = {}; // That of the session before.
     std::optional<mcp_failure> failed = co_await client->connect();
     if (!failed) {
         failed = co_await list(*client);
@@ -277,6 +283,8 @@ asio::awaitable<mcp_failure> mcp_link::session() {
 }
 
 asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
+    // Such a list may only be read because of a caller's session that has changed tools.
+    const bool is_repeated = is_current(list_, client);
     list_ = {.notices = client.tools_notices(), .requested = std::chrono::steady_clock::now()};
     lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
@@ -288,6 +296,9 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
         co_return listed.error();
     }
     list_.is_read = true;
+    if (!is_repeated) {
+        reported_changed_.clear();
+    }
     ++news_count_;
     register_tools(*std::move(listed));
     tell(); // Calls may wait for the list.
@@ -361,14 +372,13 @@ void mcp_link::report_refused(const mcp_tool_digests::changes& found) {
     );
 }
 
-/// Of the tools of a caller's session.
+/// Logs once that a caller's session has changed tools.
 void mcp_link::report_changed(const std::vector<std::string>& changed) {
     std::string names = names_in(changed);
-    std::string refused = accepted_ + " " + names;
-    const bool known = refused == reported_changed_;
-    reported_changed_ = std::move(refused);
+    const bool is_new =
+        reported_changed_.size() < reported_changed_max && reported_changed_.insert(names).second;
     log_.log(
-        known ? log_level::debug : log_level::error,
+        is_new ? log_level::error : log_level::debug,
         "the tools of an MCP server are not called for a caller, because their definitions in the "
         "caller's session are not the accepted ones",
         {{"server", settings_.client.server}, {"accepted", accepted_}, {"changed", std::move(names)}

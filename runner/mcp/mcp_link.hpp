@@ -135,8 +135,9 @@ private:
     bool refused_ = false;         ///< The last list is not the accepted one.
     bool lists_again_ = false;     ///< The list has to be compared once more.
     std::string reported_refusal_; ///< The last refused list; it is not repeated.
-    std::string reported_changed_; ///< The same of callers' sessions.
-    bool wanted_ = false;          ///< A call waits for a session.
+    /// Last lines of report_changed(); they are not repeated.
+    std::set<std::string> reported_changed_;
+    bool wanted_ = false; ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;
     bool running_ = false;

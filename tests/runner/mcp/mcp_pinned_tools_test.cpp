@@ -473,6 +473,69 @@ TEST_F(McpPinnedCallers, ACallerMayHaveOtherToolsButNotOtherDefinitions) {
     EXPECT_EQ(reports(), 0U);
 }
 
+TEST_F(McpPinnedCallers, EachChangeIsReportedOnceUntilTheCommonListIsAnotherOne) {
+    server.tools = {"a", "b"};
+    start_for_callers();
+    std::string changed; // The tool that callers see with another description.
+    server.instead = [&](channel& over, const json::object& message) {
+        if (message.at("method") != "tools/list" || over.number == 0) {
+            server.respond(over, message);
+            return;
+        }
+        json::array tools;
+        for (const std::string& name : server.tools) {
+            const std::string description = name == changed ? "Another one." : "";
+            tools.push_back(
+                {{"name", name}, {"description", description}, {"inputSchema", {{"type", "object"}}}
+                }
+            );
+        }
+        over.result(message, {{"tools", tools}});
+    };
+    const auto call_both = [&] {
+        for (const char* const each : {"a", "b", "a", "b"}) {
+            const std::size_t registered = lines("the tools of an MCP server are registered");
+            changed = each;
+            EXPECT_EQ(call_as("ada", "mcp__s__a"), refusal);
+            until([&] { return lines("the tools of an MCP server are registered") > registered; });
+        }
+    };
+    call_both();
+    EXPECT_EQ(reports(), 2U) << "not one for each call";
+
+    common->say(std::string(list_changed));
+    until([&] { return lines("the tools of an MCP server are registered") == 6; });
+    call_both();
+    EXPECT_EQ(reports(), 4U) << "a change that came back";
+
+    tools().accept("s", "");
+    tools().accept("s", digest_now());
+    until([&] { return lines("the tools of an MCP server are registered") == 11; });
+    call_both();
+    EXPECT_EQ(reports(), 6U);
+}
+
+TEST_F(McpPinnedCallers, ReportsOfChangesHaveALimit) {
+    server.tools.clear();
+    for (int i = 0; i < 40; ++i) {
+        server.tools.push_back("t" + std::to_string(i));
+    }
+    start_for_callers();
+    std::size_t lists = 0;
+    server.instead = [&](channel& over, const json::object& message) {
+        if (message.at("method") != "tools/list" || over.number == 0) {
+            server.respond(over, message);
+            return;
+        }
+        const std::string name = server.tools[lists++ % server.tools.size()];
+        over.result(message, {{"tools", json::array{{{"name", name}, {"description", "x"}}}}});
+    };
+    for (int i = 0; i < 40; ++i) {
+        EXPECT_EQ(call_as("ada", "mcp__s__t0"), refusal);
+    }
+    EXPECT_EQ(reports(), 32U);
+}
+
 TEST_F(McpPinnedCallers, WithoutAWholeListNothingIsCalled) {
     start_for_callers();
     server.refuse_lists = true;
