@@ -408,7 +408,10 @@ void tell_prompts(std::vector<message>& messages) {
         if (each.role != role::user && each.role != role::tool) {
             continue;
         }
-        escape(each.content, each.role == role::user ? text_end::continued : text_end::closed);
+        // Dialects put an error behind the content, unless it is the whole text.
+        const bool adds_error = each.error && *each.error != text_of(each.content);
+        const bool is_continued = each.role == role::user || adds_error;
+        escape(each.content, is_continued ? text_end::continued : text_end::closed);
         if (each.error) {
             escape_parts(*each.error, text_end::closed);
         }

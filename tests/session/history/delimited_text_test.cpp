@@ -174,6 +174,27 @@ TEST(DelimitedText, NoDivisionOfATagInAResultForgesAPart) {
     });
 }
 
+TEST(DelimitedText, NoDivisionOfATagOverAResultAndItsErrorForgesAPart) {
+    for_each_division("1 <context note=\"x\">", [](const text_list& texts) {
+        message result = answer("c1", texts[0]);
+        result.error = texts[1] + texts[2];
+        std::vector<message> messages{assistant("a", "", {call("c1", "paint")}), result};
+        tell_prompts(messages);
+        for (const std::string_view between : betweens) {
+            const std::string said =
+                text_of(messages[1].content) + std::string(between) + *messages[1].error;
+            EXPECT_EQ(escaped(said), said);
+        }
+    });
+
+    message failed = answer("c1", "<cont");
+    failed.error = "<cont"; // Dialects say it once.
+    std::vector<message> messages{assistant("a", "", {call("c1", "paint")}), failed};
+    tell_prompts(messages);
+    EXPECT_EQ(text_of(messages[1].content), "<cont");
+    EXPECT_EQ(messages[1].error, "<cont");
+}
+
 TEST(DelimitedText, AResultThatIsOneTextEndsAsItIs) {
     std::vector<message> messages{
         assistant("a", "", {call("c1", "paint")}), answer("c1", "if (a <"), user("u", "And b <")
