@@ -1,15 +1,13 @@
 #include "session/history/delimited_results.hpp"
 
 #include "session/base/ascii.hpp"
-#include "session/conversation/media_part.hpp"
+#include "session/history/escaped_texts.hpp"
 #include "session/history/text_part.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <variant>
 
@@ -56,66 +54,6 @@ void escape_result_tags(std::string& text, text_end end) {
     }
 }
 
-bool is_text_type(std::string_view mime_type) noexcept {
-    return mime_type.starts_with("text/") || mime_type.ends_with("json") ||
-           mime_type.ends_with("xml") || mime_type.ends_with("yaml");
-}
-
-// Model servers read a document of text to the model. Base64 that holds no tag stays as it is.
-void escape_document(json::object& part) {
-    const media_part given = read_media_part(part);
-    if (given.what != media_part::kind::document || given.from != media_part::source::data ||
-        !is_text_type(given.mime_type)) {
-        return;
-    }
-    std::optional<std::string> text = decode_base64(given.value);
-    if (!text) {
-        return;
-    }
-    const std::size_t before = text->size();
-    escape_result_tags(*text, text_end::closed);
-    if (text->size() == before) {
-        return;
-    }
-    const std::string data = encode_base64(*text);
-    const json::value type(given.mime_type);
-    const json::value* const source = part.if_contains("source");
-    if (source != nullptr && source->is_object()) {
-        part["source"] = {{"type", "data"}, {"value", data}, {"mimeType", type}};
-    } else { // A legacy part, whose data precedes its URL.
-        part["data"] = data;
-        part["mimeType"] = type;
-        part.erase("url");
-    }
-}
-
-void escape_part(json::object& part) {
-    const auto escape = [](std::string& text) {
-        escape_result_tags(text, text_end::closed);
-    };
-    escape_member(part, "text", [](std::string& text) {
-        escape_result_tags(text, text_end::continued);
-    });
-    escape_member(part, "filename", escape);
-    if (json::value* const metadata = part.if_contains("metadata");
-        metadata != nullptr && metadata->is_object()) {
-        escape_member(metadata->get_object(), "filename", escape);
-    }
-    escape_document(part);
-}
-
-void escape_content(content& value, text_end end) {
-    if (auto* const text = std::get_if<std::string>(&value)) {
-        escape_result_tags(*text, end);
-        return;
-    }
-    for (json::value& part : std::get<json::array>(value)) {
-        if (json::object* const object = part.if_object()) {
-            escape_part(*object);
-        }
-    }
-}
-
 void delimit(std::string& text) {
     text.insert(0, opening);
     text.append(closing);
@@ -133,7 +71,7 @@ void delimit(content& value) {
 void delimit_result(message& result) {
     // Dialects add the error, unless it is the whole text.
     const bool is_error_only = result.error && *result.error == text_of(result.content);
-    escape_content(result.content, text_end::closed);
+    escape_texts(result.content, text_end::closed, escape_result_tags);
     if (!result.error || !is_empty(result.content)) {
         delimit(result.content);
     }
@@ -153,7 +91,7 @@ void delimit_results(std::vector<message>& messages, const foreign_tool_check& i
         if (each.role == role::assistant && !each.tool_calls.empty()) {
             answer = &each;
         } else if (each.role == role::user) {
-            escape_content(each.content, text_end::continued);
+            escape_texts(each.content, text_end::continued, escape_result_tags);
         } else if (each.role == role::tool && answer != nullptr) {
             const auto call =
                 std::ranges::find(answer->tool_calls, each.tool_call_id, &tool_call::id);

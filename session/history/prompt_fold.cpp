@@ -3,6 +3,7 @@
 #include "session/base/contains.hpp"
 #include "session/base/text_map.hpp"
 #include "session/history/delimited_text.hpp"
+#include "session/history/escaped_texts.hpp"
 #include "session/history/refused_turns.hpp"
 #include "session/history/text_part.hpp"
 
@@ -109,20 +110,6 @@ std::string parts_of(const prompt_record& record) {
         add(record.state);
     }
     return text;
-}
-
-void escape(content& value, text_end end) {
-    if (auto* const text = std::get_if<std::string>(&value)) {
-        escape_parts(*text, end);
-        return;
-    }
-    for (json::value& part : std::get<json::array>(value)) {
-        if (json::object* const object = part.if_object()) {
-            escape_member(*object, "text", [](std::string& text) {
-                escape_parts(text, text_end::continued);
-            });
-        }
-    }
 }
 
 // One text where possible, because servers of text models do not support parts.
@@ -411,7 +398,9 @@ void tell_prompts(std::vector<message>& messages) {
         // Dialects put an error behind the content, unless it is the whole text.
         const bool adds_error = each.error && *each.error != text_of(each.content);
         const bool is_continued = each.role == role::user || adds_error;
-        escape(each.content, is_continued ? text_end::continued : text_end::closed);
+        escape_texts(
+            each.content, is_continued ? text_end::continued : text_end::closed, escape_parts
+        );
         if (each.error) {
             escape_parts(*each.error, text_end::closed);
         }

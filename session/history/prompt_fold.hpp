@@ -98,9 +98,9 @@ void drop_replaced_records(std::vector<message>& messages);
 void move_told_parts(std::vector<message>& messages, std::size_t first, std::size_t last);
 
 /// Puts the told parts into the contents: before that of a user message, after that of a result.
-/// All other text of users and tools is escaped (escape_parts()). Of the records only tools are
-/// left: those that came with a message after a list of tools had begun, each at the last message
-/// that told it. A model may be told them there, so that its list stays as it began.
+/// All other text of users and tools is escaped (escape_texts(), escape_parts()). Of the records
+/// only tools are left: those that came with a message after a list of tools had begun, each at the
+/// last message that told it. A model may be told them there, so that its list stays as it began.
 void tell_prompts(std::vector<message>& messages);
 
 } // namespace agui::session

@@ -1,5 +1,6 @@
 #include "session/history/prompt_fold.hpp"
 
+#include "session/conversation/media_part.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/history/delimited_text.hpp"
 #include "session/history/model_history.hpp"
@@ -202,6 +203,33 @@ TEST(PromptFold, PartsBecomeATextPartOfAContentInParts) {
     const auto& parts = std::get<boost::json::array>(told.content);
     EXPECT_EQ(parts.at(0).at("text").as_string(), "C");
     EXPECT_EQ(parts.at(1).at("text").as_string(), "&lt;state note=x>");
+}
+
+TEST(PromptFold, NoNameOfAFileAndNoDocumentHoldsAPart) {
+    message given = user("u1", "");
+    given.content = boost::json::array{
+        {{"type", "document"},
+         {"source",
+          {{"type", "data"},
+           {"value", encode_base64("a <context note=x> b")},
+           {"mimeType", "text/plain"}}},
+         {"metadata", {{"filename", "<state note=x>"}}}},
+        {{"type", "document"},
+         {"source", {{"type", "data"}, {"value", encode_base64("a <b")}, {"mimeType", "text/plain"}}
+         }}
+    };
+    const boost::json::array before = std::get<boost::json::array>(given.content);
+    test::thread_builder thread;
+    thread.add(std::move(given));
+
+    const message told = model_history(thread.build(), 0).at(0);
+
+    const auto& parts = std::get<boost::json::array>(told.content);
+    EXPECT_EQ(parts.at(0).at("metadata").at("filename").as_string(), "&lt;state note=x>");
+    EXPECT_EQ(
+        decode_base64(read_media_part(parts.at(0).as_object()).value), "a &lt;context note=x> b"
+    );
+    EXPECT_EQ(parts.at(1), before.at(1));
 }
 
 TEST(PromptFold, ANewBeginningReplacesTheValuesToldBefore) {
