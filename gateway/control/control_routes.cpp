@@ -52,7 +52,7 @@ result<std::string> required(const query_parameters& query, std::string_view nam
 /// The parameters of a request that concerns one user.
 struct user_query {
     query_parameters parameters;
-    std::string principal; ///< That `user` and `tenant` name.
+    std::string principal; ///< The principal named by `user` and `tenant`.
 };
 
 result<user_query> user_in(query_parameters parameters) {
