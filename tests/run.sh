@@ -10,7 +10,6 @@ project=$(dirname "$tests")
 work=$project/build/test-run
 e2e=$tests/e2e
 jobs=$(nproc)
-targets=
 all=false
 passed=0
 failed=0
@@ -325,51 +324,45 @@ prepare_python_clients() {
     export AGUI_MICROSOFT_PYTHON=$work/venv-microsoft/bin/python AGUI_PROTOCOL_PYTHON=$work/venv/bin/python
 }
 
-configure() { cmake -S "$project" --preset "$1" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON "${@:2}"; }
-# compile PRESET TARGET...: everything if there is no target.
-compile() { cmake --build "$project/build/$1" -j "$jobs" ${2:+--target "${@:2}"}; }
-export project jobs
-export -f configure compile
+configure=(cmake -S "$project" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON)
 
 # build PRESET CMAKE_OPTION...: everything, or the targets that the variable of this name lists.
 build() {
     local preset=$1
     shift
-    # shellcheck disable=SC2086,SC2016  # Names of targets; the inner shell has the arguments.
-    step "configure $preset" bash -c 'configure "$@"' configure "$preset" "$@" &&
-        step "build $preset" bash -c 'compile "$@"' compile "$preset" $targets
+    step "configure $preset" "${configure[@]}" --preset "$preset" "$@" &&
+        step "build $preset" cmake --build "$project/build/$preset" -j "$jobs" ${targets:+--target $targets}
 }
 
 # Everything with ASan and UBSan, what has threads with TSan, and the real model server.
 concurrent="session_tests runner_thread_tests gateway_tests"
 tsan_options=("-DAGUI_UNIT_TESTS=${concurrent// /;}" "-DAGUI_UNIT_TESTS_WITHOUT=^session/(conversation|history|prompt)/|^gateway/config/")
 later_builds() {
-    local logs=$1 e2e=$2
-    configure dev -UAGUI_UNIT_TESTS && compile dev
-    touch "$logs/dev.built"
+    { echo 19 >/proc/self/autogroup; } 2>/dev/null # The kernel shares the processors between sessions before it looks at niceness.
+    "${configure[@]}" --preset dev -UAGUI_UNIT_TESTS && cmake --build "$project/build/dev" -j "$jobs"
+    touch "$work/logs/dev.built"
     # shellcheck disable=SC2086  # Names of targets.
-    configure tsan "${@:3}" && compile tsan $concurrent
-    touch "$logs/tsan.built"
+    "${configure[@]}" --preset tsan "${tsan_options[@]}" && cmake --build "$project/build/tsan" -j "$jobs" --target $concurrent
+    touch "$work/logs/tsan.built"
     bash "$e2e/real-model.sh" build
 }
-export concurrent
-export -f later_builds
 
-# build_ahead: all this in the background, on what the tests of the release build leave of the processors, since they wait
-# much of the time. What has failed is built again by its part, which then says why. The kernel shares the processors between
-# sessions before it looks at niceness, so that the session gets one, too.
+# build_ahead: later_builds in the background, on what the tests of the release build leave of the processors, since they wait
+# much of the time. A failed build is repeated by its part, which shows the error.
 build_ahead() {
     rm -f "$work"/logs/*.built
-    # shellcheck disable=SC2016  # The inner shell has the arguments.
-    setsid nice -n 19 bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; later_builds "$@"' builds "$work/logs" "$e2e" "${tsan_options[@]}" \
-        >"$work/logs/builds.log" 2>&1 &
+    setsid nice -n 19 bash -c "$(declare -p configure tsan_options concurrent project work e2e jobs; declare -f later_builds)
+        later_builds" >"$work/logs/builds.log" 2>&1 &
     builds=$!
 }
 
 # wait_builds [FILE]: until the builds in the background have made the file, or are over.
 wait_builds() {
-    while [ -n "$builds" ] && kill -0 "$builds" 2>/dev/null; do
+    local is_said=
+    while [ -n "$builds" ] && { kill -0 "$builds" || kill -0 -- "-$builds"; } 2>/dev/null; do
         [ $# -eq 0 ] || [ ! -e "$1" ] || return
+        [ -n "$is_said" ] || echo "==> waiting for the builds in the background"
+        is_said=yes
         sleep 0.2
     done
 }
