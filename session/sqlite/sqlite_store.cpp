@@ -529,21 +529,18 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
         co_return erased.error();
     }
     co_await restore_reserve();
-    const auto stored = co_await write<bool>([this] {
-        tables_.usage.store_idle();
-        return true;
-    });
-    if (!stored) {
-        co_return stored.error();
-    }
+    bool is_first = true;
     for (;;) {
-        const auto more = co_await write<bool>([this, limits] {
+        const auto more = co_await write<bool>([this, limits, is_first] {
             bool dropped = tables_.attachments.erase_some(limits.attached_since);
             if (limits.now != 0) {
                 dropped = tables_.usage.erase_some(limits.now) || dropped;
             }
+            dropped = (is_first ? tables_.usage.store_idle() : tables_.usage.store_more_idle()) ||
+                      dropped;
             return log_jobs_.drop_some(limits) || dropped;
         });
+        is_first = false;
         if (!more) {
             co_return more.error();
         }

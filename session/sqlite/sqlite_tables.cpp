@@ -3,6 +3,7 @@
 #include "session/sqlite/journal_recovery.hpp"
 #include "session/sqlite/sqlite_schema.hpp"
 
+#include <exception>
 #include <filesystem>
 #include <random>
 
@@ -69,8 +70,9 @@ void sqlite_tables::close() noexcept {
         transaction last(*db);
         usage.store_all();
         last.commit();
+        usage.committed();
         db->execute("UPDATE journal SET identity = NULL");
-    } catch (const sqlite_error&) {
+    } catch (const std::exception&) {
         return; // The next opening reads the journal and finds nothing new.
     }
     files.remove_all();

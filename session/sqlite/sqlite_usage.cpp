@@ -1,6 +1,8 @@
 #include "session/sqlite/sqlite_usage.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -8,10 +10,10 @@ namespace agui::session {
 
 namespace {
 
-// Every stream waits for the transaction.
-constexpr int periods_erased_at_once = 256;
 // Numbers of days are above it, those of months below.
 constexpr std::int64_t last_month_number = 999'999;
+// An interval after all others.
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
 usage_amount sum(usage_amount left, const usage_amount& right) noexcept { return left += right; }
 
@@ -42,8 +44,7 @@ std::vector<std::string> subjects_of(const std::vector<usage_claim>& claims) {
     return subjects;
 }
 
-// As many calls of this size as a row may have room for, so that a killed process leaves most of
-// what is left.
+// Number of calls that a row may have room for. A kill must leave most of the limit.
 std::int64_t calls_within(
     const std::optional<std::int64_t>& limit, std::int64_t used, std::int64_t one
 ) noexcept {
@@ -85,13 +86,6 @@ bool has_room(const std::vector<usage_count*>& counts, const usage_amount& amoun
     return std::ranges::all_of(counts, [&](const usage_count* each) {
         return is_within(sum(each->used, amount), each->stored);
     });
-}
-
-void add(const std::vector<usage_count*>& counts, const usage_amount& amount) {
-    for (usage_count* const each : counts) {
-        each->used += amount;
-        each->is_recent = true;
-    }
 }
 
 usage_amount difference_of(const usage_settlement& what) noexcept {
@@ -137,7 +131,10 @@ std::optional<usage_reservation> sqlite_usage::try_reserve(
     if (!has_room(counts, amount)) {
         return std::nullopt;
     }
-    add(counts, amount);
+    for (usage_count* const each : counts) {
+        each->used += amount;
+        each->interval = interval_;
+    }
     return usage_reservation{now, std::nullopt};
 }
 
@@ -147,30 +144,21 @@ usage_reservation sqlite_usage::reserve(
     const usage_periods at(now);
     const std::vector<std::string> subjects = subjects_of(claims);
     need_all(subjects, at);
-    rows changed;
+    std::vector<row> rows;
     {
         const std::lock_guard lock(mutex_);
         const auto counts = find_all(subjects, at);
         if (const auto refused = refusal_of(claims, counts, amount)) {
             return {now, refused};
         }
-        has_changed_ = true;
-        add(counts, amount);
+        add(subjects, counts, amount);
         std::int64_t ahead = calls_ahead_max;
         for (std::size_t i = 0; i < counts.size(); ++i) {
             ahead = std::min(ahead, calls_ahead(limits_of(claims, i), counts[i]->used, amount));
         }
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            const usage_count& each = *counts[i];
-            if (!is_within(each.used, each.stored)) {
-                changed.push_back(
-                    {subjects[i / 2], each.period,
-                     larger(sum(each.used, times(amount, ahead)), each.stored)}
-                );
-            }
-        }
+        rows = rows_with_room(subjects, counts, times(amount, ahead));
     }
-    write(std::move(changed));
+    write(rows);
     return {now, std::nullopt};
 }
 
@@ -181,29 +169,55 @@ bool sqlite_usage::try_settle(const usage_settlement& what) {
     if (counts.empty() || !has_room(counts, difference)) {
         return false;
     }
-    add(counts, difference);
+    for (usage_count* const each : counts) {
+        each->used += difference;
+        each->interval = interval_;
+    }
     return true;
 }
 
 void sqlite_usage::settle(const usage_settlement& what) {
     const usage_periods at(what.at);
     need_all(what.subjects, at);
-    rows changed;
+    std::vector<row> rows;
     {
         const std::lock_guard lock(mutex_);
         const auto counts = find_all(what.subjects, at);
-        has_changed_ = true;
-        add(counts, difference_of(what));
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            const usage_count& each = *counts[i];
-            if (!is_within(each.used, each.stored)) {
-                changed.push_back(
-                    {what.subjects[i / 2], each.period, larger(each.used, each.stored)}
-                );
-            }
+        add(what.subjects, counts, difference_of(what));
+        rows = rows_with_room(what.subjects, counts, usage_amount());
+    }
+    write(rows);
+}
+
+// What it gives back waits for the commit. If the transaction is rolled back instead, nobody may
+// have used it.
+void sqlite_usage::add(
+    const std::vector<std::string>& subjects, const std::vector<usage_count*>& counts,
+    const usage_amount& difference
+) {
+    const usage_amount more = larger(difference, usage_amount());
+    usage_amount less = difference;
+    less -= more;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        changes_.push_back({subjects[i / 2], counts[i]->period, more, less});
+        counts[i]->used += more;
+        counts[i]->interval = interval_;
+    }
+}
+
+std::vector<sqlite_usage::row> sqlite_usage::rows_with_room(
+    const std::vector<std::string>& subjects, const std::vector<usage_count*>& counts,
+    const usage_amount& room
+) {
+    std::vector<row> rows;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        usage_count& each = *counts[i];
+        if (!is_within(each.used, each.row)) {
+            each.row = larger(sum(each.used, room), each.row);
+            rows.push_back({subjects[i / 2], each.period, each.row});
         }
     }
-    write(std::move(changed));
+    return rows;
 }
 
 std::optional<usage_reading>
@@ -264,12 +278,20 @@ sqlite_usage::find_all(const std::vector<std::string>& subjects, const usage_per
 }
 
 void sqlite_usage::need_all(const std::vector<std::string>& subjects, const usage_periods& at) {
-    rows forgotten;
+    bool is_missing = false;
     {
         const std::lock_guard lock(mutex_);
-        forgotten = make_room();
+        is_missing = find_all(subjects, at).empty();
     }
-    write(std::move(forgotten));
+    if (!is_missing) {
+        return;
+    }
+    if (is_full()) {
+        (void)store_unused_since(interval(), rows_at_once);
+    }
+    if (is_full()) {
+        (void)store_unused_since(never, rows_at_once);
+    }
     for (const std::string& subject : subjects) {
         need(subject, at.month);
         need(subject, at.day);
@@ -283,49 +305,59 @@ void sqlite_usage::need(const std::string& subject, std::int64_t period) {
             return;
         }
     }
-    const usage_amount stored = read_row(subject, period);
+    const usage_amount row = read_row(subject, period);
     const std::lock_guard lock(mutex_);
-    subjects_[subject].push_back({period, stored, stored});
+    subjects_[subject].push_back({period, row, row, row, interval_});
+}
+bool sqlite_usage::is_full() {
+    const std::lock_guard lock(mutex_);
+    return subjects_.size() >= subjects_max;
 }
 
-// The rows are written before any of these subjects is read again.
-sqlite_usage::rows sqlite_usage::make_room() {
-    rows changed;
-    while (subjects_.size() + usage_claims_max > subjects_max) {
-        const auto any = subjects_.begin();
-        for (const usage_count& each : any->second) {
-            if (each.used != each.stored) {
-                changed.push_back({any->first, each.period, each.used});
-            }
-        }
-        subjects_.erase(any);
-    }
-    has_changed_ = has_changed_ || !changed.empty();
-    return changed;
+std::uint64_t sqlite_usage::interval() {
+    const std::lock_guard lock(mutex_);
+    return interval_;
 }
 
-void sqlite_usage::store_idle() {
-    rows changed;
+bool sqlite_usage::store_idle() {
     {
         const std::lock_guard lock(mutex_);
-        for (auto& [subject, counts] : subjects_) {
-            std::erase_if(counts, [&, &name = subject](usage_count& each) {
-                const bool is_idle = !std::exchange(each.is_recent, false);
-                if (is_idle && each.used != each.stored) {
-                    changed.push_back({name, each.period, each.used});
-                }
-                return is_idle;
-            });
-        }
-        std::erase_if(subjects_, [](const auto& each) { return each.second.empty(); });
-        has_changed_ = has_changed_ || !changed.empty();
+        ++interval_;
     }
-    write(std::move(changed));
+    return store_more_idle();
 }
 
+bool sqlite_usage::store_more_idle() { return store_unused_since(interval() - 1, rows_at_once); }
+
 void sqlite_usage::store_all() {
-    store_idle();
-    store_idle();
+    (void)store_unused_since(never, std::numeric_limits<std::size_t>::max());
+}
+
+bool sqlite_usage::store_unused_since(std::uint64_t interval, std::size_t rows_max) {
+    std::vector<row> rows;
+    bool is_whole = true;
+    {
+        const auto is_unused = [&](const usage_count& each) {
+            return each.interval < interval;
+        };
+        const std::lock_guard lock(mutex_);
+        for (auto each = subjects_.begin(); each != subjects_.end() && is_whole;) {
+            auto& [subject, counts] = *each;
+            if (std::ranges::any_of(counts, is_unused)) {
+                forgotten_.push_back(subject);
+                for (const usage_count& count : counts) {
+                    if (is_unused(count) && count.used != count.row) {
+                        rows.push_back({subject, count.period, count.used});
+                    }
+                }
+                std::erase_if(counts, is_unused);
+            }
+            each = counts.empty() ? subjects_.erase(each) : std::next(each);
+            is_whole = rows.size() < rows_max;
+        }
+    }
+    write(rows);
+    return !is_whole;
 }
 
 usage_amount sqlite_usage::read_row(const std::string& subject, std::int64_t period) {
@@ -334,35 +366,45 @@ usage_amount sqlite_usage::read_row(const std::string& subject, std::int64_t per
                         : usage_amount();
 }
 
-void sqlite_usage::write(rows changed) {
-    for (row& each : changed) {
+void sqlite_usage::write(const std::vector<row>& rows) {
+    for (const row& each : rows) {
         const usage_amount& amount = each.amount;
         write_.execute(
             each.subject, each.period, amount.input_tokens, amount.output_tokens, amount.micro_cost
         );
-        written_.push_back(std::move(each));
     }
 }
 
 void sqlite_usage::committed() noexcept {
-    if (std::exchange(has_changed_, false)) {
+    if (!changes_.empty()) {
         const std::lock_guard lock(mutex_);
-        for (const row& each : written_) {
+        for (const change& each : changes_) {
             if (usage_count* const known = find(each.subject, each.period)) {
-                known->stored = each.amount;
+                known->used += each.less;
+                known->stored = known->row;
             }
         }
     }
-    written_.clear();
+    changes_.clear();
+    forgotten_.clear();
 }
 
-// The rows say at least as much as was used, so what is in memory can be read again.
+// What was read from a row of the transaction is read again.
 void sqlite_usage::rolled_back() noexcept {
-    if (std::exchange(has_changed_, false)) {
+    if (!changes_.empty() || !forgotten_.empty()) {
         const std::lock_guard lock(mutex_);
-        subjects_.clear();
+        for (const std::string& each : forgotten_) {
+            subjects_.erase(each);
+        }
+        for (const change& each : changes_) {
+            if (usage_count* const known = find(each.subject, each.period)) {
+                known->used -= each.more;
+                known->row = known->stored;
+            }
+        }
     }
-    written_.clear();
+    changes_.clear();
+    forgotten_.clear();
 }
 
 bool sqlite_usage::erase_some(unix_ms now) {
@@ -370,7 +412,7 @@ bool sqlite_usage::erase_some(unix_ms now) {
     {
         statement::rows found = old_.query(
             first_kept_period(now, usage_period::month), last_month_number,
-            first_kept_period(now, usage_period::day), periods_erased_at_once
+            first_kept_period(now, usage_period::day), rows_at_once
         );
         while (found.next()) {
             old.emplace_back(found.text(0), found.integer(1));

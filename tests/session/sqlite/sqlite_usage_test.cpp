@@ -149,11 +149,11 @@ TEST_F(SqliteUsage, WhatIsUndoneIsNotCounted) {
 TEST_F(SqliteUsage, IdleSubjectsAreStoredAsTheyAre) {
     ASSERT_TRUE(reserve({claim_of("a", no_limit)}, output(100)));
     ASSERT_TRUE(reserve({claim_of("b", no_limit)}, output(100)));
-    write([this] { usage_->store_idle(); });
+    write([this] { EXPECT_FALSE(usage_->store_idle()); });
     EXPECT_EQ(row("a", 20'261'129), 1'700) << "it was used since the call before";
     ASSERT_TRUE(reserve({claim_of("b", no_limit)}, output(100)));
 
-    write([this] { usage_->store_idle(); });
+    write([this] { EXPECT_FALSE(usage_->store_idle()); });
 
     EXPECT_EQ(row("a", 20'261'129), 100);
     EXPECT_EQ(row("a", 202'611), 100);
@@ -167,34 +167,90 @@ TEST_F(SqliteUsage, IdleSubjectsAreStoredAsTheyAre) {
 
 TEST_F(SqliteUsage, AYesterdayThatIsIdleIsStoredThoughItsSubjectIsNot) {
     ASSERT_TRUE(reserve({claim_of("a", no_limit)}, output(100)));
-    write([this] { usage_->store_idle(); });
+    write([this] { EXPECT_FALSE(usage_->store_idle()); });
     ASSERT_TRUE(reserve({claim_of("a", no_limit)}, output(100), next_day));
 
-    write([this] { usage_->store_idle(); });
+    write([this] { EXPECT_FALSE(usage_->store_idle()); });
 
     EXPECT_EQ(row("a", 20'261'129), 100);
     EXPECT_EQ(row("a", 20'261'130), 1'700);
     EXPECT_EQ(used("a", next_day), 100);
 }
 
-TEST_F(SqliteUsage, MoreSubjectsThanFitAreStoredAsTheyAre) {
-    const std::size_t all = sqlite_usage::subjects_max + 100;
-    const auto name = [](std::size_t i) {
-        return "s" + std::to_string(i);
+TEST_F(SqliteUsage, WhatASettlementGivesBackIsFreeOnceItIsCommitted) {
+    ASSERT_TRUE(reserve({claim_of("a", 1'000)}, output(1'000)));
+    const usage_settlement settled{{"a", "b"}, noon, output(300), output(0)};
+    const auto is_free = [this] {
+        const auto reserved = usage_->try_reserve({claim_of("a", 1'000)}, output(300), noon);
+        return reserved && !reserved->refused;
     };
-    write([&] {
-        for (std::size_t i = 0; i < all; ++i) {
-            ASSERT_FALSE(usage_->reserve({claim_of(name(i), no_limit)}, output(10), noon).refused);
-        }
-    });
 
-    std::size_t exact = 0;
-    for (std::size_t i = 0; i < all; ++i) {
-        ASSERT_EQ(used(name(i)), 10);
-        exact += row(name(i), 20'261'129) == 10 ? 1 : 0;
+    write(
+        [&] {
+            usage_->settle(settled);
+            EXPECT_FALSE(is_free());
+        },
+        false
+    );
+    write([&] { usage_->settle(settled); });
+
+    EXPECT_EQ(used("a"), 700);
+    EXPECT_TRUE(is_free());
+}
+
+class ManySubjects : public SqliteUsage {
+protected:
+    static std::string name(std::size_t i) { return "s" + std::to_string(i); }
+    void use(std::size_t first, std::size_t end) {
+        write([&] {
+            for (std::size_t i = first; i < end; ++i) {
+                const auto made = usage_->reserve({claim_of(name(i), no_limit)}, output(10), noon);
+                ASSERT_FALSE(made.refused);
+            }
+        });
     }
-    EXPECT_GE(exact, 100U);
-    EXPECT_LE(exact, 100U + usage_claims_max);
+    // Rows that say what was used, without room.
+    std::size_t exact(std::size_t first, std::size_t end) {
+        std::size_t found = 0;
+        for (std::size_t i = first; i < end; ++i) {
+            EXPECT_EQ(used(name(i)), 10);
+            found += row(name(i), 20'261'129) == 10 ? 1 : 0;
+        }
+        return found;
+    }
+};
+
+TEST_F(ManySubjects, ThatDoNotFitAreStoredAsTheyAreTheIdleOnesFirst) {
+    const std::size_t half = sqlite_usage::subjects_max / 2;
+    const std::size_t all = sqlite_usage::subjects_max + 100;
+    use(0, half);
+    write([this] { EXPECT_FALSE(usage_->store_idle()); });
+
+    use(half, all);
+
+    // Two rows of each.
+    EXPECT_EQ(exact(0, half), sqlite_usage::rows_at_once / 2);
+    EXPECT_EQ(exact(half, all), 0U);
+}
+
+TEST_F(ManySubjects, ThatDoNotFitAreStoredAlsoIfNoneIsIdle) {
+    use(0, sqlite_usage::subjects_max + 100);
+    EXPECT_EQ(exact(0, sqlite_usage::subjects_max + 100), sqlite_usage::rows_at_once / 2);
+}
+
+TEST_F(ManySubjects, AreStoredByAndBy) {
+    const std::size_t all = sqlite_usage::rows_at_once; // Two rows of each.
+    use(0, all);
+    write([this] { EXPECT_FALSE(usage_->store_idle()); });
+
+    write([this] { EXPECT_TRUE(usage_->store_idle()); });
+    EXPECT_EQ(exact(0, all), all / 2);
+    bool has_more = true;
+    write([&] { has_more = usage_->store_more_idle(); });
+    write([&] { has_more = has_more && usage_->store_more_idle(); });
+
+    EXPECT_FALSE(has_more);
+    EXPECT_EQ(exact(0, all), all);
 }
 
 // The rows never say less than was used, whatever is committed, undone, forgotten or lost.
@@ -218,14 +274,13 @@ TEST_F(SqliteUsage, RowsSayAtLeastWhatWasUsed) {
             break;
         case 1:
         case 2:
-            write([this] { usage_->store_idle(); }, what == 1);
+            write([this] { (void)usage_->store_idle(); }, what == 1);
             break;
         case 3: // Undone, with others in the transaction.
             write(
                 [&] {
                     (void)usage_->reserve({claim_of("a", no_limit)}, output(50), noon);
-                    usage_->store_idle();
-                    usage_->store_idle();
+                    usage_->store_all();
                     (void)usage_->reserve({claim_of("a", no_limit)}, output(500), noon);
                 },
                 false
