@@ -1,7 +1,7 @@
 #include "gateway/audit/access_log.hpp"
 
+#include "gateway/audit/record_line.hpp"
 #include "gateway/auth/caller.hpp"
-#include "runner/base/json_text.hpp"
 
 #include <array>
 #include <cstdio>
@@ -79,30 +79,20 @@ std::string combined_line(const access_entry& entry, unix_ms now) {
 }
 
 std::string json_line(const access_entry& entry, unix_ms now) {
-    std::string line = R"({"time":)";
-    runner::append_json_string(line, iso_time(now));
-    const auto add = [&line](std::string_view name, std::string_view value) {
-        if (!value.empty()) {
-            runner::append_text_member(line, name, shortened(value));
-        }
-    };
-    const auto add_number = [&line](std::string_view name, const std::string& value) {
-        line.append(R"(,")").append(name).append(R"(":)").append(value);
-    };
+    record_line line(now);
     const caller_name names = name_of(entry.user);
-    add("address", entry.address);
-    add("tenant", names.tenant);
-    add("user", names.user);
-    add("method", entry.method);
-    add("path", entry.path);
-    add("protocol", entry.protocol);
-    add_number("status", std::to_string(entry.status));
-    add_number("bytes", std::to_string(entry.bytes));
-    add_number("durationMs", std::to_string(entry.duration.count()));
-    add("referer", entry.referer);
-    add("userAgent", entry.user_agent);
-    line.push_back('}');
-    return line;
+    line.add("address", shortened(entry.address));
+    line.add("tenant", shortened(names.tenant));
+    line.add("user", shortened(names.user));
+    line.add("method", shortened(entry.method));
+    line.add("path", shortened(entry.path));
+    line.add("protocol", shortened(entry.protocol));
+    line.add("status", entry.status);
+    line.add("bytes", static_cast<std::int64_t>(entry.bytes));
+    line.add("durationMs", entry.duration.count());
+    line.add("referer", shortened(entry.referer));
+    line.add("userAgent", shortened(entry.user_agent));
+    return line.end();
 }
 
 access_log::access_log(std::string path, access_form form, const clock& time, logger& log)

@@ -1,7 +1,7 @@
 #include "gateway/audit/audit_log.hpp"
 
+#include "gateway/audit/record_line.hpp"
 #include "gateway/auth/caller.hpp"
-#include "runner/base/json_text.hpp"
 
 #include <utility>
 
@@ -41,33 +41,26 @@ audit_file::audit_file(std::string path, const clock& time, logger& log)
     : time_(time), file_(std::move(path), "audit.file", log) {}
 
 void audit_file::write(const audit_entry& entry) {
-    std::string line = R"({"time":)";
-    runner::append_json_string(line, iso_time(time_.now()));
-    const auto add = [&line](std::string_view name, std::string_view value) {
-        if (!value.empty()) {
-            runner::append_text_member(line, name, value);
-        }
-    };
-    add("event", to_string(entry.what));
+    record_line line(time_.now());
+    line.add("event", to_string(entry.what));
     const caller_name names = name_of(entry.principal);
-    add("tenant", names.tenant);
-    add("user", names.user);
-    add("address", entry.address);
+    line.add("tenant", names.tenant);
+    line.add("user", names.user);
+    line.add("address", entry.address);
     if (entry.owner != entry.principal) {
         const caller_name owner = name_of(entry.owner);
-        add("ownerTenant", owner.tenant);
-        add("ownerUser", owner.user);
+        line.add("ownerTenant", owner.tenant);
+        line.add("ownerUser", owner.user);
     }
-    add("thread", entry.thread);
-    add("run", entry.run);
-    add("agent", entry.agent);
-    add("outcome", entry.outcome);
-    add("route", entry.route);
+    line.add("thread", entry.thread);
+    line.add("run", entry.run);
+    line.add("agent", entry.agent);
+    line.add("outcome", entry.outcome);
+    line.add("route", entry.route);
     if (entry.count != 1) {
-        line.append(R"(,"count":)").append(std::to_string(entry.count));
+        line.add("count", static_cast<std::int64_t>(entry.count));
     }
-    line.push_back('}');
-    file_.append(line);
+    file_.append(line.end());
 }
 
 } // namespace agui::gateway

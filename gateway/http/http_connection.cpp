@@ -58,9 +58,9 @@ http_connection::http_connection(
     boost::system::error_code ignored; // If the peer has already left, the first read fails.
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
-    boost::system::error_code ec;
-    const auto peer = socket_.remote_endpoint(ec);
-    if (!ec) {
+    boost::system::error_code has_left;
+    const tcp::endpoint peer = socket_.remote_endpoint(has_left);
+    if (!has_left) {
         peer_ = peer.address();
     }
 }
