@@ -381,7 +381,8 @@ other_checks() {
 
 unit_tests() {
     local preset=$1 good bad status=0
-    run "unit tests, $preset" bash "$tests/unit_tests.sh" "$project/build/$preset" "$jobs" || status=$?
+    # One more than there are processors: tests of outages and leases wait.
+    run "unit tests, $preset" bash "$tests/unit_tests.sh" "$project/build/$preset" $((jobs + 1)) || status=$?
     read -r good bad <<<"$(summary_of_log)"
     [ "$status" -eq 0 ] || tail -n 300 "$log" | sed 's/^/    /'
     count "the unit tests" "${good:-0}" "${bad:-0}" $status
