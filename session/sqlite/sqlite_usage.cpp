@@ -389,7 +389,8 @@ void sqlite_usage::committed() noexcept {
     forgotten_.clear();
 }
 
-// What was read from a row of the transaction is read again.
+// A forgotten subject may have been read again from its uncommitted row, so it is forgotten once
+// more.
 void sqlite_usage::rolled_back() noexcept {
     if (!changes_.empty() || !forgotten_.empty()) {
         const std::lock_guard lock(mutex_);
