@@ -239,6 +239,7 @@ asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
     log_timer->cancel();
     lost_timer->cancel();
     wrong_timer->cancel();
+    access_timer->cancel();
     const auto last_moment = steady::now() + closing_time;
     for (const auto& one : threads) {
         asio::post(one->context, [group = one->connections.get(), last_moment] {
@@ -317,6 +318,7 @@ std::uint16_t server::start() {
     self.log_timer = std::make_unique<asio::steady_timer>(first.context);
     self.lost_timer = std::make_unique<asio::steady_timer>(first.context);
     self.wrong_timer = std::make_unique<asio::steady_timer>(first.context);
+    self.access_timer = std::make_unique<asio::steady_timer>(first.context);
     if (self.options.handle_signals) {
         self.signals = std::make_unique<asio::signal_set>(first.context, SIGTERM, SIGINT);
         if (self.options.read_config) {
@@ -353,6 +355,11 @@ std::uint16_t server::start() {
     self.spawn("the report of wrong tokens has stopped", [&self] {
         return self.look_after_auth();
     });
+    if (self.accesses) {
+        self.spawn("the access log is no longer written each second", [&self] {
+            return self.write_accesses();
+        });
+    }
     self.spawn("accepting connections has stopped", [&self] { return self.door->run(); });
     if (self.control_entry) {
         self.spawn("the control socket has stopped", [&self] { return self.control_entry->run(); });

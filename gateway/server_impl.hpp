@@ -73,6 +73,7 @@ struct server::impl {
     boost::asio::awaitable<void> drop_old_logs();
     boost::asio::awaitable<void> look_for_lost_runs();
     boost::asio::awaitable<void> look_after_auth();
+    boost::asio::awaitable<void> write_accesses();
     boost::asio::awaitable<void> count_gateways();
     void watch_signals();
     void warn_of_settings();
@@ -133,6 +134,7 @@ struct server::impl {
     std::unique_ptr<boost::asio::steady_timer> log_timer;
     std::unique_ptr<boost::asio::steady_timer> lost_timer;
     std::unique_ptr<boost::asio::steady_timer> wrong_timer;
+    std::unique_ptr<boost::asio::steady_timer> access_timer;
 
     std::atomic<bool> draining{false};
     bool stopping = false; ///< Used on the first I/O thread.

@@ -19,6 +19,7 @@ constexpr std::chrono::minutes wrong_token_period{1};
 // Interval of the search for runs lost by other processes, which must end within five seconds after
 // their lease.
 constexpr std::chrono::seconds lost_run_period{2};
+constexpr std::chrono::seconds access_log_period{1};
 
 } // namespace
 
@@ -104,6 +105,14 @@ asio::awaitable<void> server::impl::count_gateways() {
     const auto others = co_await store->other_gateways();
     if (others) { // Otherwise the last number is the best one known.
         limits->set_gateways(others->size() + 1);
+    }
+}
+
+asio::awaitable<void> server::impl::write_accesses() {
+    while (!stopping) {
+        access_timer->expires_after(access_log_period);
+        (void)co_await access_timer->async_wait(as_result); // Its cancellation is the end.
+        accesses->flush();
     }
 }
 

@@ -96,7 +96,9 @@ std::string json_line(const access_entry& entry, unix_ms now) {
 }
 
 access_log::access_log(std::string path, access_form form, const clock& time, logger& log)
-    : form_(form), time_(time), file_(std::move(path), "access_log.file", log) {}
+    : form_(form),
+      time_(time),
+      file_(std::move(path), "access_log.file", line_writing::collected, log) {}
 
 void access_log::write(const access_entry& entry) {
     const unix_ms now = time_.now();

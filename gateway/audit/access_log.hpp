@@ -31,7 +31,8 @@ struct access_entry {
     std::chrono::milliseconds duration{0};
 };
 
-/// One line for each request, written when its answer ends. Safe to call from any thread.
+/// One line for each request whose answer has ended, collected (line_writing::collected). Safe to
+/// call from any thread.
 class access_log {
 public:
     /// Longer texts are cut.
@@ -41,6 +42,8 @@ public:
     access_log(std::string path, access_form form, const clock& time, logger& log);
 
     void write(const access_entry& entry);
+    /// To be called each second. line_file::flush()
+    void flush() { file_.flush(); }
     /// line_file::reopen()
     void reopen() { file_.reopen(); }
 

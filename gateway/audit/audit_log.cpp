@@ -38,7 +38,7 @@ std::string_view to_string(audit_event what) noexcept {
 }
 
 audit_file::audit_file(std::string path, const clock& time, logger& log)
-    : time_(time), file_(std::move(path), "audit.file", log) {}
+    : time_(time), file_(std::move(path), "audit.file", line_writing::at_once, log) {}
 
 void audit_file::write(const audit_entry& entry) {
     record_line line(time_.now());

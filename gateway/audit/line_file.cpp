@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <stdexcept>
@@ -20,8 +21,8 @@ std::string text_of(int error) { return std::generic_category().message(error); 
 
 } // namespace
 
-line_file::line_file(std::string path, std::string name, logger& log)
-    : path_(std::move(path)), name_(std::move(name)), log_(log) {
+line_file::line_file(std::string path, std::string name, line_writing when, logger& log)
+    : path_(std::move(path)), name_(std::move(name)), when_(when), log_(log) {
     const std::lock_guard lock(mutex_);
     file_ = open_path();
     if (file_ < 0) {
@@ -31,6 +32,7 @@ line_file::line_file(std::string path, std::string name, logger& log)
 
 line_file::~line_file() {
     const std::lock_guard lock(mutex_);
+    write_lines();
     if (file_ >= 0 && path_ != standard_output) {
         ::close(file_);
     }
@@ -47,39 +49,54 @@ int line_file::open_path() const noexcept {
 
 void line_file::append(std::string_view line) {
     const std::lock_guard lock(mutex_);
-    if (!write_whole(line)) {
-        ++lost_;
+    if (unwritten_.size() + line.size() >= lines_bytes_max) {
+        write_lines();
     }
+    unwritten_.append(line).push_back('\n');
+    if (when_ == line_writing::at_once) {
+        write_lines();
+    }
+}
+
+void line_file::flush() {
+    const std::lock_guard lock(mutex_);
+    write_lines();
+}
+
+void line_file::write_lines() {
+    if (unwritten_.empty()) {
+        return;
+    }
+    if (is_torn_ && write_some("\n") == 1) {
+        is_torn_ = false;
+    }
+    const std::size_t written = is_torn_ ? 0 : write_some(unwritten_);
+    const std::string_view rest = std::string_view(unwritten_).substr(written);
+    is_torn_ = is_torn_ || (written > 0 && unwritten_[written - 1] != '\n');
+    lost_ += static_cast<std::size_t>(std::ranges::count(rest, '\n'));
+    unwritten_.clear();
     if (lost_ > 0 && reports_.due(std::chrono::steady_clock::now())) {
         report_lost();
     }
 }
 
-bool line_file::write_whole(std::string_view line) {
+std::size_t line_file::write_some(std::string_view text) {
     if (path_ == standard_output) { // Shared with others, so that it must not become non-blocking.
         pollfd out{file_, POLLOUT, 0};
         if (::poll(&out, 1, 0) <= 0) {
             last_error_ = EAGAIN;
-            return false;
+            return 0;
         }
     }
-    std::string text;
-    text.reserve(line.size() + 2);
-    text.append(is_torn_ ? "\n" : "").append(line).append("\n");
     ssize_t written = 0;
     do {
         written = ::write(file_, text.data(), text.size());
     } while (written < 0 && errno == EINTR);
-    if (written < 0) {
-        last_error_ = errno;
-        return false;
+    const std::size_t taken = written < 0 ? 0 : static_cast<std::size_t>(written);
+    if (taken < text.size()) {
+        last_error_ = written < 0 ? errno : ENOSPC;
     }
-    const bool is_whole = static_cast<std::size_t>(written) == text.size();
-    is_torn_ = !is_whole && (written > 0 || is_torn_);
-    if (!is_whole) {
-        last_error_ = ENOSPC;
-    }
-    return is_whole;
+    return taken;
 }
 
 void line_file::report_lost() {
@@ -105,6 +122,7 @@ void line_file::reopen() {
         return;
     }
     const std::lock_guard lock(mutex_);
+    write_lines();
     ::close(std::exchange(file_, fresh));
     is_torn_ = false;
 }

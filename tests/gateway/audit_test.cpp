@@ -10,12 +10,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace agui::test {
@@ -457,6 +459,16 @@ TEST_F(ServerAccessLog, HasALineForEachRequest) {
         )
     );
     EXPECT_THAT(lines, Not(HasSubstr("secret")));
+}
+
+TEST_F(ServerAccessLog, IsWrittenWhileTheServerRuns) {
+    start();
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (text("access").empty()) {
+        ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+        std::this_thread::yield();
+    }
 }
 
 TEST_F(ServerAccessLog, CountsTheBytesOfAnAnswer) {

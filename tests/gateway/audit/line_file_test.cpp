@@ -20,6 +20,7 @@ namespace agui::test {
 namespace {
 
 using gateway::line_file;
+using gateway::line_writing;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -45,11 +46,11 @@ TEST_F(LineFile, AppendsLines) {
     const std::string path = folder.file("audit");
     std::ofstream(path) << "from before\n";
     {
-        line_file file(path, "audit.file", log);
+        line_file file(path, "audit.file", line_writing::at_once, log);
         file.append("one");
         file.append("");
     }
-    line_file again(path, "audit.file", log);
+    line_file again(path, "audit.file", line_writing::at_once, log);
     again.append("two");
 
     EXPECT_THAT(lines_in(path), ElementsAre("from before", "one", "", "two"));
@@ -58,7 +59,7 @@ TEST_F(LineFile, AppendsLines) {
 
 TEST_F(LineFile, IsForItsOwnerAlone) {
     const std::string path = folder.file("audit");
-    const line_file file(path, "audit.file", log);
+    const line_file file(path, "audit.file", line_writing::at_once, log);
 
     using std::filesystem::perms;
     EXPECT_EQ(
@@ -69,7 +70,9 @@ TEST_F(LineFile, IsForItsOwnerAlone) {
 
 TEST_F(LineFile, ThatCannotBeOpenedIsAnError) {
     try {
-        const line_file file(folder.file("missing/audit"), "audit.file", log);
+        const line_file file(
+            folder.file("missing/audit"), "audit.file", line_writing::at_once, log
+        );
         FAIL() << "was opened";
     } catch (const std::runtime_error& error) {
         EXPECT_THAT(error.what(), HasSubstr("audit.file: the file cannot be opened"));
@@ -78,7 +81,7 @@ TEST_F(LineFile, ThatCannotBeOpenedIsAnError) {
 
 TEST_F(LineFile, IsOpenedAgainAfterItWasRenamed) {
     const std::string path = folder.file("audit");
-    line_file file(path, "audit.file", log);
+    line_file file(path, "audit.file", line_writing::at_once, log);
     file.append("one");
     std::filesystem::rename(path, path + ".1");
     file.append("two");
@@ -93,7 +96,7 @@ TEST_F(LineFile, IsOpenedAgainAfterItWasRenamed) {
 TEST_F(LineFile, ContinuesIfItCannotBeOpenedAgain) {
     const std::string path = folder.file("deeper") + "/audit";
     std::filesystem::create_directory(folder.file("deeper"));
-    line_file file(path, "audit.file", log);
+    line_file file(path, "audit.file", line_writing::at_once, log);
     std::filesystem::rename(folder.file("deeper"), folder.file("elsewhere"));
 
     file.reopen();
@@ -104,7 +107,7 @@ TEST_F(LineFile, ContinuesIfItCannotBeOpenedAgain) {
 }
 
 TEST_F(LineFile, LosesLinesOfAFullDiskAndSaysSoOnce) {
-    line_file file("/dev/full", "audit.file", log);
+    line_file file("/dev/full", "audit.file", line_writing::at_once, log);
 
     for (int i = 0; i < 10; ++i) {
         file.append("lost");
@@ -123,7 +126,7 @@ TEST_F(LineFile, DoesNotWaitForAReader) {
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
     const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ASSERT_GE(reader, 0);
-    line_file file(path, "audit.file", log);
+    line_file file(path, "audit.file", line_writing::at_once, log);
 
     const std::string line(1000, 'x');
     for (int i = 0; i < 200; ++i) {
@@ -134,9 +137,82 @@ TEST_F(LineFile, DoesNotWaitForAReader) {
     EXPECT_THAT(log.lines(), SizeIs(1));
 }
 
+TEST_F(LineFile, CollectsLinesUntilTheyAreFlushed) {
+    const std::string path = folder.file("access");
+    line_file file(path, "access_log.file", line_writing::collected, log);
+    file.append("one");
+    file.append("two");
+    EXPECT_THAT(lines_in(path), IsEmpty());
+
+    file.flush();
+    EXPECT_THAT(lines_in(path), ElementsAre("one", "two"));
+    file.flush();
+    EXPECT_THAT(lines_in(path), ElementsAre("one", "two"));
+}
+
+TEST_F(LineFile, WritesCollectedLinesBeforeTheyAreTooManyForAPipe) {
+    const std::string path = folder.file("access");
+    line_file file(path, "access_log.file", line_writing::collected, log);
+    const std::string line(1000, 'x');
+    for (int i = 0; i < 4; ++i) {
+        file.append(line);
+    }
+    EXPECT_THAT(lines_in(path), IsEmpty());
+
+    file.append(line);
+    EXPECT_THAT(lines_in(path), ElementsAre(line, line, line, line));
+    const std::string longer(2 * line_file::lines_bytes_max, 'y');
+    file.append(longer);
+    file.append("last");
+    EXPECT_THAT(lines_in(path), ElementsAre(line, line, line, line, line, longer));
+}
+
+TEST_F(LineFile, WritesCollectedLinesAtItsEndAndBeforeItIsOpenedAgain) {
+    const std::string path = folder.file("access");
+    {
+        line_file file(path, "access_log.file", line_writing::collected, log);
+        file.append("one");
+        std::filesystem::rename(path, path + ".1");
+        file.reopen();
+        file.append("two");
+    }
+    EXPECT_THAT(lines_in(path + ".1"), ElementsAre("one"));
+    EXPECT_THAT(lines_in(path), ElementsAre("two"));
+}
+
+TEST_F(LineFile, CountsEachCollectedLineThatIsLost) {
+    line_file file("/dev/full", "access_log.file", line_writing::collected, log);
+    for (int i = 0; i < 10; ++i) {
+        file.append("lost");
+    }
+    file.flush();
+    EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("lines=10")));
+}
+
+TEST_F(LineFile, ALineAfterATornOneStandsByItself) {
+    const std::string path = folder.file("pipe");
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader, 0);
+    line_file file(path, "audit.file", line_writing::at_once, log);
+    file.append(std::string(100'000, 'x')); // A pipe holds 64 KB.
+    file.append("lost");
+
+    std::string held(200'000, '\0');
+    const ssize_t torn = ::read(reader, held.data(), held.size());
+    ASSERT_GT(torn, 0);
+    ASSERT_LT(torn, 100'000);
+    file.append("next");
+    const ssize_t rest = ::read(reader, held.data(), held.size());
+    ::close(reader);
+
+    ASSERT_GT(rest, 0);
+    EXPECT_EQ(held.substr(0, static_cast<std::size_t>(rest)), "\nnext\n");
+}
+
 TEST_F(LineFile, KeepsLinesOfManyThreadsWhole) {
     const std::string path = folder.file("audit");
-    line_file file(path, "audit.file", log);
+    line_file file(path, "audit.file", line_writing::at_once, log);
     std::vector<std::thread> threads;
     for (char c = 'a'; c < 'e'; ++c) {
         threads.emplace_back([&file, c] {
