@@ -1,5 +1,6 @@
 #include "runner/mcp/mcp_link.hpp"
 
+#include "runner/mcp/mcp_link_failures.hpp"
 #include "runner/mcp/mcp_progress.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/contains.hpp"
@@ -9,7 +10,6 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -24,45 +24,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr auto never = std::chrono::steady_clock::time_point::max();
-// How long the notice of a cancelled call may take to reach the server.
-constexpr std::chrono::seconds cancel_notice{1};
-
-// How often a call compares the list of a server that keeps reporting changes.
-constexpr int comparisons_max = 3;
-
-// Lines of report_changed() until the list of the link's own session is another one. More of them
-// tell an operator nothing, and callers' sessions could differ in endless ways.
-constexpr std::size_t reported_changed_max = 32;
-
-// Keeps a log line short.
-constexpr std::size_t shown_names_max = 10;
-
-std::string names_in(const std::vector<std::string>& names) {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), shown_names_max); ++i) {
-        text.append(text.empty() ? "" : ", ").append(names[i]);
-    }
-    if (names.size() > shown_names_max) {
-        text.append(" and ").append(std::to_string(names.size() - shown_names_max)).append(" more");
-    }
-    return text;
-}
-
-mcp_failure changed_definition(std::string detail) {
-    return {.what = mcp_failure::kind::changed, .detail = std::move(detail)};
-}
-
-mcp_failure unconfirmed_definition() {
-    return {
-        .what = mcp_failure::kind::unconfirmed,
-        .detail = "the definitions of the server's tools could not be compared with the accepted "
-                  "ones"
-    };
-}
-
-tool_outcome cancelled_call() {
-    return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
-}
 
 /// A call that two executors share: the run waits for it on one, the server's link makes it on the
 /// other.
@@ -133,10 +94,6 @@ asio::awaitable<tool_outcome> cross(
     co_return cancelled_call();
 }
 
-mcp_failure broken_list() {
-    return mcp_protocol_failure("its list of tools could not be read to the end");
-}
-
 asio::awaitable<tool_outcome> refused_call() { co_return missing_credentials(); }
 
 /// Equal only for calls of one caller that send the same headers.
@@ -165,25 +122,16 @@ mcp_link::mcp_link(
       news_(executor_, never),
       idle_end_(executor_, never),
       pause_(settings_.reconnect_min),
-      accepted_(settings_.digest) {}
+      accepted_(settings_.client.server, settings_.digest, log) {}
 
 void mcp_link::accept(std::string digest) {
-    if (digest == accepted_) {
+    if (!accepted_.accept(std::move(digest))) {
         return;
     }
-    accepted_ = std::move(digest);
-    reported_changed_.clear();
     ++news_count_;
     lists_again_ = true; // A session that begins later lists the tools anyway.
-    // The server may give no list any more, so tools that are not accepted end before it does.
-    if (!accepted_.empty() && digests_.digest() != accepted_) {
-        refused_ = true;
+    if (accepted_.refuses()) {
         (void)tools_.replace(settings_.client.server, {});
-        log_.log(
-            log_level::info,
-            "the tools of an MCP server are not offered until it lists the accepted ones",
-            {{"server", settings_.client.server}, {"accepted", accepted_}}
-        );
     }
     tell();
 }
@@ -288,33 +236,27 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
     list_ = {.notices = client.tools_notices(), .requested = std::chrono::steady_clock::now()};
     lists_again_ = false;
     mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
-    if (listed && !listed->is_whole && !accepted_.empty()) { // Its digest says nothing.
+    if (listed && !listed->is_whole && accepted_.is_pinned()) { // Its digest says nothing.
         listed = broken_list();
     }
     if (!listed) {
-        lists_again_ = lists_again_ || refused_ || !accepted_.empty();
+        lists_again_ = lists_again_ || accepted_.refuses() || accepted_.is_pinned();
         co_return listed.error();
     }
     list_.is_read = true;
-    if (!is_repeated) {
-        reported_changed_.clear();
-    }
     ++news_count_;
-    register_tools(*std::move(listed));
+    register_tools(*std::move(listed), is_repeated);
     tell(); // Calls may wait for the list.
     co_return std::nullopt;
 }
 
-void mcp_link::register_tools(mcp_client::tool_list list) {
+void mcp_link::register_tools(mcp_client::tool_list list, bool is_repeated) {
     const std::string& server = settings_.client.server;
-    const mcp_tool_digests::changes found = digests_.update(list.tools);
-    refused_ = !accepted_.empty() && digests_.digest() != accepted_;
-    if (refused_) {
+    const auto changes = accepted_.take(list.tools, is_repeated);
+    if (!changes) {
         (void)tools_.replace(server, {});
-        report_refused(found);
         return;
     }
-    reported_refusal_.clear();
     std::vector<server_tool> tools;
     for (mcp_tool& tool : list.tools) {
         server_tool& added = tools.emplace_back();
@@ -330,9 +272,9 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
     const std::size_t refused = tools_.replace(server, std::move(tools)).size();
     log_.log(
         log_level::info, "the tools of an MCP server are registered",
-        {{"server", server}, {"tools", count}, {"digest", digests_.digest()}}
+        {{"server", server}, {"tools", count}, {"digest", accepted_.digest()}}
     );
-    report(found);
+    accepted_.report(*changes);
     if (const std::size_t left_out = list.left_out + refused; left_out > 0) {
         log_.log(
             log_level::warning, "some tools of an MCP server cannot be offered",
@@ -341,54 +283,9 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
     }
 }
 
-/// Warns of changed tools, because an operator may have approved their former description.
-void mcp_link::report(const mcp_tool_digests::changes& found) {
-    if (!found.empty()) {
-        log_.log(
-            found.changed.empty() ? log_level::info : log_level::warning,
-            "the tools of an MCP server have changed",
-            {{"server", settings_.client.server},
-             {"changed", names_in(found.changed)},
-             {"added", names_in(found.added)},
-             {"removed", names_in(found.removed)}}
-        );
-    }
-}
-
-void mcp_link::report_refused(const mcp_tool_digests::changes& found) {
-    std::string refused = accepted_ + " " + digests_.digest();
-    const bool known = refused == reported_refusal_;
-    reported_refusal_ = std::move(refused);
-    log_.log(
-        known ? log_level::debug : log_level::error,
-        "the tools of an MCP server are not offered, because their definitions are not the "
-        "accepted ones",
-        {{"server", settings_.client.server},
-         {"accepted", accepted_},
-         {"found", digests_.digest()},
-         {"changed", names_in(found.changed)},
-         {"added", names_in(found.added)},
-         {"removed", names_in(found.removed)}}
-    );
-}
-
-/// Logs once that a caller's session has changed tools.
-void mcp_link::report_changed(const std::vector<std::string>& changed) {
-    std::string names = names_in(changed);
-    const bool is_new =
-        reported_changed_.size() < reported_changed_max && reported_changed_.insert(names).second;
-    log_.log(
-        is_new ? log_level::error : log_level::debug,
-        "the tools of an MCP server are not called for a caller, because their definitions in the "
-        "caller's session are not the accepted ones",
-        {{"server", settings_.client.server}, {"accepted", accepted_}, {"changed", std::move(names)}
-        }
-    );
-}
-
 /// Calls a tool of the last list.
 tool_function mcp_link::function_of(mcp_tool tool) {
-    std::string definition(digests_.digest_of(tool.name));
+    std::string definition(accepted_.digest_of(tool.name));
     // Not a coroutine itself, so its captures need not outlive the call that it starts.
     return
         [home = executor_, link = weak_from_this(), name = std::move(tool.name),
@@ -495,7 +392,8 @@ bool mcp_link::is_current(const listing& list, const mcp_client& of) const {
 
 /// False while it is not known whether the tools of the link's own session are the accepted ones.
 bool mcp_link::may_call(const mcp_client& in) const {
-    return accepted_.empty() || refused_ || (is_current(list_, in) && !lists_again_);
+    return !accepted_.is_pinned() || accepted_.refuses() ||
+           (is_current(list_, in) && !lists_again_);
 }
 
 /// The session that is ready, or the next one; null if there is none until `deadline`, or if its
@@ -525,28 +423,6 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
     }
 }
 
-/// Ends the session of one call, without waiting for its end.
-void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled) {
-    asio::co_spawn(
-        executor_,
-        [](std::shared_ptr<mcp_link> self, std::shared_ptr<mcp_client> leaving,
-           bool notice) -> asio::awaitable<void> {
-            try {
-                if (notice && !self->stopping_) {
-                    // The server must learn of the cancellation before its session ends.
-                    co_await leaving->flush(std::chrono::steady_clock::now() + cancel_notice);
-                }
-                co_await leaving->close();
-            } catch (const std::exception&) {
-                // The session is dropped all the same; stop() waits for that.
-            }
-            self->own_.erase(leaving);
-            self->tell();
-        }(shared_from_this(), std::move(client), cancelled),
-        asio::detached
-    );
-}
-
 asio::awaitable<tool_outcome> mcp_link::read_result(boost::json::object answer, mcp_app_call app) {
     const std::size_t size = counted_bytes(answer.storage());
     auto reading = [answer = std::move(answer), app = std::move(app)] {
@@ -562,203 +438,10 @@ mcp_app_call mcp_link::app_of(tool_call what) const {
     return {settings_.client.server, std::move(what.resource_uri), std::move(what.arguments)};
 }
 
-mcp_link::caller_session mcp_link::begin_own(mcp_server_settings::headers headers) {
-    mcp_client_settings settings = settings_.client;
-    settings.listens = false;
-    auto client = std::make_shared<mcp_client>(
-        executor_, settings_.own_channel(executor_, std::move(headers)), std::move(settings), log_,
-        [] {}
-    );
-    own_.insert(client);
-    return {.client = std::move(client)};
-}
-
-/// Without a client if no session waits for calls with this key.
-mcp_link::caller_session mcp_link::take_idle(std::string_view key) {
-    const auto found = std::ranges::find(idle_, key, &idle_session::key);
-    if (key.empty() || found == idle_.end()) {
-        return {};
-    }
-    caller_session taken = std::move(found->session);
-    idle_.erase(found);
-    return taken;
-}
-
-void mcp_link::keep_idle(caller_session session, std::string key) {
-    const clock_point now = std::chrono::steady_clock::now();
-    idle_.push_back({std::move(session), std::move(key), now});
-    end_idle();
-}
-
-/// Ends the sessions that nothing has used for too long, and those above the limit.
-void mcp_link::end_idle() {
-    const clock_point now = std::chrono::steady_clock::now();
-    while (!idle_.empty() && (idle_.size() > settings_.idle_sessions_max ||
-                              idle_.front().since + settings_.session_idle <= now)) {
-        begin_leaving(std::move(idle_.front().session.client), false);
-        idle_.pop_front();
-    }
-    if (idle_.empty()) {
-        idle_end_.cancel();
-        return;
-    }
-    idle_end_.expires_at(idle_.front().since + settings_.session_idle);
-    idle_end_.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
-        if (const auto self = weak.lock(); self && !ec && !self->stopping_) {
-            self->end_idle();
-        }
-    });
-}
-
-/// Makes a call in that session, which begins first if it is new.
-asio::awaitable<mcp_result<boost::json::object>>
-mcp_link::call_in(caller_session& in, bool is_new, const tool_call& what) {
-    std::optional<mcp_failure> failed;
-    if (is_new) {
-        failed = co_await in.client->connect();
-    }
-    if (!failed) {
-        failed = co_await check_definition(in, what);
-    }
-    if (failed) {
-        co_return *std::move(failed);
-    }
-    co_return co_await in.client->call_tool(
-        what.tool, what.arguments, what.on_progress, what.inputs
-    );
-}
-
-/// Nullopt if the tool may be called as the model knows it. A run offers the tools that it found
-/// when it began, so its model may have read a definition that was accepted until then.
-std::optional<mcp_failure> mcp_link::check_offered(const tool_call& what) const {
-    if (refused_) {
-        return changed_definition("the definitions of the server's tools are not the accepted ones"
-        );
-    }
-    if (!accepted_.empty() && digests_.digest_of(what.tool) != what.definition) {
-        return changed_definition("the tool was offered with a definition that was replaced");
-    }
-    return std::nullopt;
-}
-
-/// False if there is any news since the session's list was compared. A caller's session does not
-/// listen, so a change that the server reports in the link's own session counts as one of each.
-bool mcp_link::is_compared(const caller_session& in) const {
-    return is_current(in.list, *in.client) && in.compared_at == news_count_;
-}
-
-/// Nullopt if the session's list has the accepted definition of the tool.
-asio::awaitable<std::optional<mcp_failure>>
-mcp_link::check_definition(caller_session& in, const tool_call& what) {
-    for (int comparisons = 0; !accepted_.empty(); ++comparisons) {
-        if (std::optional<mcp_failure> failed = check_offered(what)) {
-            co_return failed;
-        }
-        if (is_compared(in)) {
-            co_return check_accepted(in, what.tool);
-        }
-        if (comparisons == comparisons_max) {
-            co_return unconfirmed_definition();
-        }
-        std::optional<mcp_failure> failed = co_await compare(in);
-        if (failed) {
-            co_return failed;
-        }
-    }
-    co_return std::nullopt; // SIGHUP may have removed the digest meanwhile.
-}
-
-std::optional<mcp_failure>
-mcp_link::check_accepted(const caller_session& in, std::string_view tool) {
-    if (in.accepted.contains(tool)) {
-        return std::nullopt;
-    }
-    if (!in.is_changed) {
-        return mcp_failure{
-            .what = mcp_failure::kind::absent,
-            .detail = "the list in the caller's session lacks the tool"
-        };
-    }
-    lists_again_ = true; // The list of the link's own session may have changed, too.
-    tell();
-    mcp_failure failed =
-        changed_definition("the tool's definition in the caller's session is not the accepted one");
-    failed.not_taken = true;
-    return failed;
-}
-
-/// Compares the session's list with the last one of the link's own session. A server may show a
-/// caller more tools or fewer, so only the definition of a tool in both lists can be another one.
-asio::awaitable<std::optional<mcp_failure>> mcp_link::compare(caller_session& in) {
-    in.list = {
-        .notices = in.client->tools_notices(), .requested = std::chrono::steady_clock::now()
-    };
-    in.compared_at = news_count_;
-    in.accepted.clear();
-    mcp_result<mcp_client::tool_list> listed = co_await in.client->list_tools();
-    if (listed && !listed->is_whole) {
-        listed = broken_list();
-    }
-    if (!listed) {
-        co_return listed.error();
-    }
-    if (refused_) { // Then the last list is not the accepted one.
-        co_return std::nullopt;
-    }
-    in.list.is_read = true;
-    mcp_tool_digests::comparison found = digests_.compare(listed->tools);
-    in.is_changed = !found.changed.empty();
-    if (!in.is_changed) {
-        in.accepted = std::move(found.same);
-    } else {
-        report_changed(found.changed);
-    }
-    co_return std::nullopt;
-}
-
-/// Makes a call in a session of its own, or in one that waits for calls of this caller.
-asio::awaitable<tool_outcome> mcp_link::call_alone(tool_call what) {
-    std::string key = std::move(what.session_key);
-    caller_session session = take_idle(key);
-    const bool is_new = session.client == nullptr;
-    if (is_new) {
-        session = begin_own(what.headers);
-    }
-    tool_outcome outcome;
-    bool is_usable = false; // The session may serve another call.
-    try {
-        mcp_result<boost::json::object> answer = co_await call_in(session, is_new, what);
-        if (!answer && !is_new && answer.error().not_taken && !stopping_) {
-            // The server has ended the session while it was idle, or has other tools since.
-            begin_leaving(std::exchange(session, begin_own(what.headers)).client, false);
-            answer = co_await call_in(session, true, what);
-        }
-        const bool is_sound = answer || answer.error().what == mcp_failure::kind::error ||
-                              answer.error().what == mcp_failure::kind::absent;
-        is_usable = is_sound && session.client->closed() == nullptr;
-        if (answer) {
-            outcome = co_await read_result(*std::move(answer), app_of(std::move(what)));
-        } else {
-            outcome = mcp_call_failure(answer.error());
-        }
-    } catch (const std::exception&) { // The session must be ended in any case.
-        outcome = mcp_call_failure({.detail = "an exception was thrown"});
-        is_usable = false;
-    }
-    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-    const bool cancelled = state.cancelled() != asio::cancellation_type::none;
-    if (is_usable && !cancelled && !key.empty() && !stopping_) {
-        keep_idle(std::move(session), std::move(key));
-    } else {
-        begin_leaving(std::move(session.client), cancelled);
-    }
-    co_return cancelled ? cancelled_call() : std::move(outcome);
-}
-
 asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
     const auto self = shared_from_this();
     co_await asio::this_coro::throw_if_cancelled(false);
-    if (const auto failed = check_offered(what)) {
+    if (const auto failed = accepted_.check_offered(what.tool, what.definition)) {
         co_return mcp_call_failure(*failed);
     }
     if (!what.headers.empty()) {
@@ -784,7 +467,7 @@ asio::awaitable<tool_outcome> mcp_link::call(tool_call what) {
             break;
         }
         // The session may have begun while the call waited.
-        if (const auto failed = check_offered(what)) {
+        if (const auto failed = accepted_.check_offered(what.tool, what.definition)) {
             co_return mcp_call_failure(*failed);
         }
         mcp_result<boost::json::object> answer =

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "runner/mcp/mcp_accepted_tools.hpp"
 #include "runner/mcp/mcp_call_result.hpp"
 #include "runner/mcp/mcp_client.hpp"
-#include "runner/mcp/mcp_tool_digests.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -90,7 +90,6 @@ private:
     [[nodiscard]] caller_session take_idle(std::string_view key);
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
     call_in(caller_session& in, bool is_new, const tool_call& what);
-    [[nodiscard]] std::optional<mcp_failure> check_offered(const tool_call& what) const;
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>>
     check_definition(caller_session& in, const tool_call& what);
     [[nodiscard]] bool is_compared(const caller_session& in) const;
@@ -101,10 +100,7 @@ private:
     void end_idle();
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
     [[nodiscard]] tool_function function_of(mcp_tool tool);
-    void register_tools(mcp_client::tool_list list);
-    void report(const mcp_tool_digests::changes& found);
-    void report_refused(const mcp_tool_digests::changes& found);
-    void report_changed(const std::vector<std::string>& changed);
+    void register_tools(mcp_client::tool_list list, bool is_repeated);
     void report(const mcp_failure& why);
     void tell();
     [[nodiscard]] boost::asio::awaitable<void> news(clock_point until);
@@ -128,16 +124,11 @@ private:
     std::chrono::milliseconds pause_;           ///< Pause before the next session.
     std::string reported_;                      ///< The last warning; it is not repeated.
     listing list_;                              ///< Of the session that is ready.
-    mcp_tool_digests digests_;                  ///< Digests of the last list.
-    std::string accepted_;                      ///< mcp_server_settings::digest
+    mcp_accepted_tools accepted_;
     /// Counts the digests, the lists of the link's own sessions, and what these sessions report.
     std::uint64_t news_count_ = 0;
-    bool refused_ = false;         ///< The last list is not the accepted one.
-    bool lists_again_ = false;     ///< The list has to be compared once more.
-    std::string reported_refusal_; ///< The last refused list; it is not repeated.
-    /// Last lines of report_changed(); they are not repeated.
-    std::set<std::string> reported_changed_;
-    bool wanted_ = false; ///< A call waits for a session.
+    bool lists_again_ = false; ///< The list has to be compared once more.
+    bool wanted_ = false;      ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;
     bool running_ = false;
