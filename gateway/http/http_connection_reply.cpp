@@ -175,10 +175,9 @@ asio::awaitable<bool> http_connection::send_stream() {
     if (access_) {
         access_->entry.status = 200;
     }
-    stream_reply what = std::move(std::get<stream_reply>(reply_));
-    reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
-    event_stream stream(std::move(what), socket_.get_executor(), terms_);
+    event_stream stream(std::move(std::get<stream_reply>(reply_)), socket_.get_executor(), terms_);
+    reply_ = std::monostate{};
     // Resets stream_ however the stream ends: the watch and abort() use it.
     struct current_stream {
         explicit current_stream(http_connection& owner, event_stream& one) : of(owner) {

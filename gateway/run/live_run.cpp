@@ -13,6 +13,7 @@
 #include <boost/asio/post.hpp>
 
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -21,6 +22,7 @@ namespace agui::gateway {
 
 namespace {
 
+using boost::asio::steady_timer;
 using runner::stop_class;
 using runner::stop_reason;
 
@@ -31,6 +33,14 @@ constexpr std::size_t copies_of_text = 6;
 
 // Other processes report their readers every poll_rarely. One or two reports may be late.
 constexpr std::chrono::milliseconds reader_elsewhere_life = 3 * poll_rarely + poll_period;
+
+steady_timer&
+made(std::unique_ptr<steady_timer>& timer, const boost::asio::any_io_executor& executor) {
+    if (!timer) {
+        timer = std::make_unique<steady_timer>(executor);
+    }
+    return *timer;
+}
 
 bool is_delta(const runner::runner_event& event) noexcept {
     return std::holds_alternative<runner::text_delta>(event) ||
@@ -110,9 +120,7 @@ live_run::live_run(
       ),
       stop_(executor_),
       mailbox_(settings_.max_waiting_messages),
-      timeout_(executor_),
-      detached_timer_(executor_),
-      elsewhere_timer_(executor_) {
+      timeout_(executor_) {
     log_->set_run(record_.number, held_);
 }
 
@@ -187,8 +195,9 @@ void live_run::count_reader_elsewhere() {
             self->reader_elsewhere_ = std::make_unique<event_log::reader_token>(self->log_);
             self->reader_elsewhere_->set_cut_off();
         }
-        self->elsewhere_timer_.expires_after(reader_elsewhere_life);
-        self->elsewhere_timer_.async_wait([weak = self->weak_from_this()](auto ec) {
+        steady_timer& timer = made(self->elsewhere_timer_, self->executor_);
+        timer.expires_after(reader_elsewhere_life);
+        timer.async_wait([weak = self->weak_from_this()](auto ec) {
             if (const auto run = weak.lock(); !ec && run) {
                 run->reader_elsewhere_.reset();
             }
@@ -217,10 +226,8 @@ void live_run::audit(audit_event what, std::string_view outcome) const {
 void live_run::give_up() noexcept {
     finished_ = true;
     mailbox_.close();
-    elsewhere_timer_.cancel();
     (void)stop_.close(); // There is nothing left to stop.
-    timeout_.cancel();
-    detached_timer_.cancel();
+    cancel_timers();
     try {
         show_end_without_store(end_seen_by_readers(), false);
     } catch (const std::exception&) {
@@ -365,9 +372,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     check_failpoint("run.finish");
     mailbox_.close();
     co_await state_.close(shared_from_this());
-    timeout_.cancel();
-    elsewhere_timer_.cancel();
-    detached_timer_.cancel();
+    cancel_timers();
     translator_.set_time(time_.now());
     translator_.finish(end);
     const session::run_record ended =
@@ -466,14 +471,24 @@ void live_run::on_last_reader_left(event_log::leaving how) {
 }
 
 void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
-    detached_timer_.expires_after(after);
-    detached_timer_.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
+    steady_timer& timer = made(detached_timer_, executor_);
+    timer.expires_after(after);
+    timer.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
         const auto self = weak.lock();
         if (!ec && self && !self->finished_ && self->log_->reader_count() == 0 &&
             !self->is_awaited()) {
             self->stop(reason);
         }
     });
+}
+
+void live_run::cancel_timers() {
+    timeout_.cancel();
+    for (const auto* const each : {&detached_timer_, &elsewhere_timer_}) {
+        if (*each) {
+            (*each)->cancel();
+        }
+    }
 }
 
 bool live_run::is_awaited() const {

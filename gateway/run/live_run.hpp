@@ -181,6 +181,7 @@ private:
     void predict(const runner::runner_event& event);
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
+    void cancel_timers();
     [[nodiscard]] bool is_awaited() const;
     void ensure_ended() noexcept;
     void end_without_store();
@@ -207,8 +208,9 @@ private:
     runner::stop_source stop_;
     run_mailbox mailbox_;
     boost::asio::steady_timer timeout_;
-    boost::asio::steady_timer detached_timer_;
-    boost::asio::steady_timer elsewhere_timer_;
+    // Made when they are needed, which is rare: each takes 120 bytes.
+    std::unique_ptr<boost::asio::steady_timer> detached_timer_;
+    std::unique_ptr<boost::asio::steady_timer> elsewhere_timer_;
     std::unique_ptr<event_log::reader_token> reader_elsewhere_;
     std::weak_ptr<owner> owner_;
     completion_event ended_;

@@ -35,7 +35,7 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
     if (!origin_->tls) {
         co_return boost::system::error_code();
     }
-    tls_.emplace(socket_, *origin_->tls);
+    tls_ = std::make_unique<asio::ssl::stream<asio::ip::tcp::socket&>>(socket_, *origin_->tls);
     const std::string& host = origin_->url.host;
     boost::system::error_code ec;
     asio::ip::make_address(host, ec);

@@ -61,7 +61,8 @@ public:
 private:
     std::shared_ptr<http_origin> origin_;
     boost::asio::ip::tcp::socket socket_;
-    std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
+    /// Null without TLS.
+    std::unique_ptr<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
 };
 
 /// The idle connections of one execution context: at most 32 for each origin, each for at most a

@@ -77,11 +77,10 @@ http_exchange::why(transport_failure::kind kind, const error_code& ec, bool by_u
     return {.what = kind, .detail = ec.message()};
 }
 
-transport_failure http_exchange::give_up(transport_failure why) {
+const transport_failure& http_exchange::give_up(const transport_failure& why) {
     disarm();
     connection_.reset();
-    failure_ = why;
-    return why;
+    return failure_.emplace(why);
 }
 
 asio::awaitable<transport_result<http_exchange::endpoints>>

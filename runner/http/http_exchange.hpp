@@ -75,12 +75,14 @@ private:
     void arm_read();
     [[nodiscard]] std::chrono::seconds keep_time() const;
     void make_waiting_room();
-    [[nodiscard]] transport_result<std::string_view> read_shared();
+    [[nodiscard]] std::string_view take_buffered();
+    [[nodiscard]] std::string_view read_shared();
+    [[nodiscard]] bool end_body_read(const http_connection::io_result& outcome, bool by_us);
     [[nodiscard]] std::optional<transport_failure>
     end_read(const http_connection::io_result& outcome, bool by_us);
     [[nodiscard]] transport_failure
     why(transport_failure::kind kind, const boost::system::error_code& ec, bool by_us) const;
-    [[nodiscard]] transport_failure give_up(transport_failure why);
+    [[nodiscard]] const transport_failure& give_up(const transport_failure& why);
     void expired() noexcept override;
     void complete();
 

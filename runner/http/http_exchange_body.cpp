@@ -29,46 +29,32 @@ std::span<char> shared_buffer() {
 
 } // namespace
 
+// Its frame is held while the stream waits, and what a loop with an await needs is part of the
+// frame. So failures are made in functions of their own, which must not be inlined.
 asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
     begin_idle();
     for (;;) {
+        if (const std::string_view body = take_buffered(); !body.empty()) {
+            co_return body;
+        }
         if (failure_) {
             co_return *failure_;
         }
         if (ended_) {
             co_return std::string_view();
         }
-        if (begin_ < end_) {
-            char* const first = buffer_.data() + begin_;
-            const auto step = reader_.read_body(std::span<char>(first, end_ - begin_));
-            if (step.failed) {
-                co_return give_up(
-                    {.what = transport_failure::kind::protocol, .detail = reader_.error()}
-                );
-            }
-            begin_ += step.consumed;
-            if (reader_.done()) {
-                complete();
-            }
-            if (step.body > 0) {
-                co_return std::string_view(first, step.body);
-            }
-            if (ended_) {
-                continue;
-            }
-        }
         if (cancelled(co_await asio::this_coro::cancellation_state)) {
-            co_return give_up(cancelled_before);
+            (void)give_up(cancelled_before);
+            continue;
         }
         const bool plain = connection_->plain();
         // Only once, then it waits like other streams: a server that sends without a pause must not
         // delay the other streams of this thread.
         if (plain && std::exchange(burst_, false)) {
-            const transport_result<std::string_view> body = read_shared();
-            if (!body || !body->empty()) {
+            if (const std::string_view body = read_shared(); !body.empty()) {
                 co_return body;
             }
-            if (ended_) {
+            if (failure_ || ended_) {
                 continue;
             }
         }
@@ -76,13 +62,10 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
             arm_read();
             const auto [ec] = co_await connection_->readable();
             const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
-            if (ec || by_us || timed_out_) {
-                disarm();
-                co_return give_up(why(transport_failure::kind::lost, ec, by_us));
-            }
-            const transport_result<std::string_view> body = read_shared();
-            if (!body || !body->empty()) {
-                co_return body;
+            if (end_body_read({ec, 0}, by_us)) {
+                if (const std::string_view body = read_shared(); !body.empty()) {
+                    co_return body;
+                }
             }
             continue;
         }
@@ -90,17 +73,45 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
             make_waiting_room();
             arm_read();
         } else if (!begin_read()) {
-            co_return give_up(line_too_long);
+            (void)give_up(line_too_long);
+            continue;
         }
         // Awaited here, not in a separate function, because this runs for every token.
         const auto outcome =
             co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
         const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
-        if (const auto failed = end_read(outcome, by_us)) {
-            co_return give_up(*failed);
+        if (end_body_read(outcome, by_us)) {
+            burst_ = plain && end_ == buffer_.size();
         }
-        burst_ = plain && end_ == buffer_.size();
     }
+}
+
+/// Decodes what is in the buffer. Returns an empty view if that holds no part of the body.
+[[gnu::noinline]] std::string_view http_exchange::take_buffered() {
+    if (failure_ || ended_ || begin_ == end_) {
+        return {};
+    }
+    char* const first = buffer_.data() + begin_;
+    const auto step = reader_.read_body(std::span<char>(first, end_ - begin_));
+    if (step.failed) {
+        (void)give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
+        return {};
+    }
+    begin_ += step.consumed;
+    if (reader_.done()) {
+        complete();
+    }
+    return {first, step.body};
+}
+
+/// end_read(), and returns false after giving up if it has failed.
+[[gnu::noinline]] bool
+http_exchange::end_body_read(const http_connection::io_result& outcome, bool by_us) {
+    const auto failed = end_read(outcome, by_us);
+    if (failed) {
+        (void)give_up(*failed);
+    }
+    return !failed;
 }
 
 /// Switches to the small buffer, with the kept bytes at its start. kept < waiting_bytes
@@ -117,12 +128,14 @@ void http_exchange::make_waiting_room() {
     end_ = kept;
 }
 
-/// Reads and decodes the available bytes. Returns an empty view if they hold no part of the body.
-transport_result<std::string_view> http_exchange::read_shared() {
+/// Reads and decodes the available bytes. Returns an empty view if they hold no part of the body,
+/// or after giving up.
+[[gnu::noinline]] std::string_view http_exchange::read_shared() {
     const std::span<char> shared = shared_buffer();
     const std::size_t kept = end_ - begin_;
     if (kept >= shared.size()) {
-        return give_up(line_too_long);
+        (void)give_up(line_too_long);
+        return {};
     }
     if (kept > 0) { // The buffer may have been freed, and memcpy takes no null pointer.
         std::memcpy(shared.data(), buffer_.data() + begin_, kept);
@@ -130,18 +143,13 @@ transport_result<std::string_view> http_exchange::read_shared() {
     const auto outcome =
         connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
     const auto& [ec, received] = outcome;
-    if (ec == asio::error::would_block) {
-        return std::string_view();
-    }
-    if (const auto failed = end_read(outcome, false)) {
-        return give_up(*failed);
-    }
-    if (ended_) {
-        return std::string_view();
+    if (ec == asio::error::would_block || !end_body_read(outcome, false) || ended_) {
+        return {};
     }
     const auto step = reader_.read_body(shared.first(kept + received));
     if (step.failed) {
-        return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
+        (void)give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
+        return {};
     }
     // The rest is mostly the line end after a chunk.
     const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
@@ -157,7 +165,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (reader_.done()) {
         complete();
     }
-    return std::string_view(shared.data(), step.body);
+    return {shared.data(), step.body};
 }
 
 /// Starts the idle time here: time in which we do not read is not the server's fault.

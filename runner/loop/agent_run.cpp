@@ -47,6 +47,7 @@ agent_run::agent_run(
     detector_ = detector_of_turn(thread, conversation_.tip(), request_.agent.limits);
 }
 
+// Held while the model streams, so what needs much room is in coroutines of its own.
 boost::asio::awaitable<stop_reason> agent_run::run_steps() {
     check_failpoint("loop.begun");
     show_refused_calls();
@@ -58,7 +59,7 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
             co_return stop_.reason();
         }
         // Activities shown between two steps are stored before the messages of the next step.
-        if (open_context_->has_unstored() && !co_await conversation_.commit({})) {
+        if (open_context_->has_unstored() && !co_await store_activities()) {
             co_return stop_reason::store_unavailable;
         }
         std::optional<stop_reason> ended;
@@ -92,6 +93,11 @@ boost::asio::awaitable<stop_reason> agent_run::run_steps() {
             co_return *ended;
         }
     }
+}
+
+boost::asio::awaitable<bool> agent_run::store_activities() {
+    const result<void> stored = co_await conversation_.commit({});
+    co_return stored.has_value();
 }
 
 // A call whose subagent waits is open, but nothing can be done for it in this run.

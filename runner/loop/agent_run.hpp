@@ -93,6 +93,8 @@ protected:
     std::unique_ptr<session::changes> unstored_; ///< Change of a turn whose commit failed.
 
 private:
+    /// Commits what open_context_ has; false if that fails.
+    boost::asio::awaitable<bool> store_activities();
     /// The end reason if the model may not be asked.
     boost::asio::awaitable<std::optional<stop_reason>> before_answer();
     /// Takes the result of ask(); nullopt if another step follows.

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -57,6 +58,13 @@ struct end_of_call {
     model_circuit::call& call;
 };
 
+// The outcome of a call, on the heap: each of the frames between the call and the round, which are
+// held while the model streams, would have room for one.
+boost::asio::awaitable<std::unique_ptr<model_outcome>>
+on_heap(boost::asio::awaitable<model_outcome> asked) {
+    co_return std::make_unique<model_outcome>(co_await std::move(asked));
+}
+
 // stop_source::run() needs a value.
 boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
     co_await pause(time);
@@ -65,8 +73,8 @@ boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
 
 } // namespace
 
-// One coroutine, whose frame is held while the model streams: everything without an await is in
-// separate functions.
+// One coroutine, whose frame is held while the model streams: what has many variables and no await
+// is in separate functions.
 boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) {
     if (!first && run_.thread.bytes() > run_.services.max_thread_bytes) {
         co_return stop_reason::token_limit;
@@ -96,27 +104,11 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             co_return run_.stop.reason();
         }
         // A stop must not cancel the later commits.
-        const std::optional<model_outcome> outcome =
-            co_await run_.stop.run(models_.provider(index).ask(request, sink()));
-        run_.thread.memory().shrink_to(0);
-        if (!outcome || !*outcome || (**outcome).reason != finish_reason::pause) {
-            hosted_tools_.stop();
-        }
-        check_failpoint("loop.model_answered");
-        if (!outcome || run_.stop.requested()) {
-            co_return run_.stop.reason();
-        }
-        if (*outcome) {
-            models_.call().answered();
-            models_.prefer(index);
-            co_return on_answer(**outcome);
-        }
-        if (is_own_refusal(outcome->error().what)) {
-            co_return on_own_refusal(outcome->error());
-        }
-        on_failure(index, outcome->error());
-        if (!turn_->empty() || failed_->what == model_failure::kind::cancelled) {
-            co_return reason_of(*failed_);
+        const auto outcome =
+            co_await run_.stop.run(on_heap(models_.provider(index).ask(request, sink())));
+        const judged answered = judge(index, outcome ? outcome->get() : nullptr);
+        if (answered.is_over) {
+            co_return answered.reason;
         }
         if (asks_for_patience(*failed_)) {
             asked = patience{place, *failed_->retry_after};
@@ -138,6 +130,34 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         place = asked->place;
         asked.reset();
     }
+}
+
+/// `outcome` is null if the run was stopped meanwhile. If another attempt may follow, failed_ holds
+/// why. Not inlined: its variables would be in the frame of ask().
+[[gnu::noinline]] model_round::judged
+model_round::judge(std::size_t index, const model_outcome* outcome) {
+    run_.thread.memory().shrink_to(0);
+    if (outcome == nullptr || !*outcome || (*outcome)->reason != finish_reason::pause) {
+        hosted_tools_.stop();
+    }
+    check_failpoint("loop.model_answered");
+    if (outcome == nullptr || run_.stop.requested()) {
+        return {true, run_.stop.reason()};
+    }
+    if (*outcome) {
+        models_.call().answered();
+        models_.prefer(index);
+        return {true, on_answer(**outcome)};
+    }
+    const model_failure failure = outcome->error();
+    if (is_own_refusal(failure.what)) {
+        return {true, on_own_refusal(failure)};
+    }
+    on_failure(index, failure);
+    if (!turn_->empty() || failed_->what == model_failure::kind::cancelled) {
+        return {true, reason_of(*failed_)};
+    }
+    return {false, std::nullopt};
 }
 
 /// Sets `on_branch` to is_on_branch(), which needs the thread.

@@ -175,9 +175,13 @@ private:
     using response_ptr = std::unique_ptr<transport_response>;
     [[nodiscard]] asio::awaitable<transport_result<response_ptr>>
     send(const model_request& request, call_report* report);
-    [[nodiscard]] asio::awaitable<body_end> read_events(
-        transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
+    /// `begun` and `end` are set.
+    [[nodiscard]] asio::awaitable<void> read_events(
+        transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun,
+        body_end& end
     );
+    [[nodiscard]] asio::awaitable<void>
+    read_tail(transport_response& response, answer_decoder& decoder, body_end& end) const;
     [[nodiscard]] asio::awaitable<void> read_large(answer_decoder& decoder, model_sink& sink) const;
     [[nodiscard]] model_outcome outcome_of(
         answer_decoder& decoder, body_end& end, bool begun, const transport_response& response
@@ -211,7 +215,8 @@ asio::awaitable<model_outcome> model_server::ask(
         const std::unique_ptr<answer_decoder> decoder =
             self->dialect_->make_decoder(request.parameters, sink);
         bool begun = false;
-        body_end end = co_await self->read_events(*response, *decoder, sink, begun);
+        body_end end;
+        co_await self->read_events(*response, *decoder, sink, begun, end);
         if (!end.failed && !end.at_its_end && !decoder->failed()) {
             co_await read_end(*response, *decoder);
         }
@@ -261,9 +266,34 @@ model_server::send(const model_request& request, call_report* report) {
     co_return answered;
 }
 
+/// Takes what one read gave. Returns false if the decoder takes no more, or if `end` says why no
+/// more can be read. Not inlined: its variables would be in the frame of read_events().
+[[gnu::noinline]] bool take_read(
+    const transport_result<std::string_view>& bytes, transport_response& response,
+    answer_decoder& decoder, model_sink& sink, bool& begun, body_end& end
+) {
+    if (!bytes) {
+        end.failed = bytes.error();
+        return false;
+    }
+    pass_failpoint("model.read");
+    begun = true;
+    if (bytes->empty()) {
+        end.at_its_end = true;
+        return false;
+    }
+    const bool more = feed_batch(decoder, sink, *bytes);
+    if (!response.keep(decoder.kept())) {
+        end.failed = no_memory();
+        return false;
+    }
+    return more;
+}
+
 /// Reads until the answer is complete, or as complete as it gets in time.
-asio::awaitable<body_end> model_server::read_events(
-    transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
+asio::awaitable<void> model_server::read_events(
+    transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun,
+    body_end& end
 ) {
     response.wait_first(settings_.first_content);
     bool answers = false;
@@ -274,18 +304,10 @@ asio::awaitable<body_end> model_server::read_events(
             co_await sink.room();
         }
         const transport_result<std::string_view> bytes = co_await response.read();
-        if (!bytes) {
-            co_return body_end{.at_its_end = false, .failed = bytes.error()};
-        }
-        pass_failpoint("model.read");
-        begun = true;
-        if (bytes->empty()) {
-            co_return body_end{.at_its_end = true, .failed = std::nullopt};
-        }
         const std::size_t chunks = decoder.chunks();
-        const bool more = feed_batch(decoder, sink, *bytes);
-        if (!response.keep(decoder.kept())) {
-            co_return body_end{.at_its_end = false, .failed = no_memory()};
+        const bool more = take_read(bytes, response, decoder, sink, begun, end);
+        if (end.failed || end.at_its_end) {
+            co_return;
         }
         if (decoder.large() > 0) {
             co_await read_large(decoder, sink);
@@ -295,29 +317,33 @@ asio::awaitable<body_end> model_server::read_events(
             sink.on_begin();
         }
         if (!more || decoder.failed()) {
-            co_return body_end();
+            co_return;
         }
         // Until the model says something, everything else is only a sign of life.
         if (!decoder.begun() || (decoder.chunks() == chunks && !decoder.whole())) {
             response.was_idle();
         }
     }
-    if (decoder.complete()) {
-        co_return body_end();
+    if (!decoder.complete()) {
+        co_await read_tail(response, decoder, end);
     }
+}
+
+/// Reads what follows the model's last word.
+asio::awaitable<void> model_server::read_tail(
+    transport_response& response, answer_decoder& decoder, body_end& end
+) const {
     const auto deadline = std::chrono::steady_clock::now() + settings_.end_wait;
     const std::optional<body_end> rest =
         co_await with_deadline(read_rest(response, decoder, no_bound), deadline);
-    // Without `rest` the time is over: the read was cancelled, which closed the connection.
-    co_return rest ? *rest
-                   : body_end{
-                         .at_its_end = false,
-                         .failed =
-                             transport_failure{
-                                 .what = transport_failure::kind::timeout,
-                                 .detail = "the body did not end after the end of the answer"
-                             }
-                     };
+    if (rest) {
+        end = *rest;
+    } else { // The time is over: the read was cancelled, which closed the connection.
+        end.failed = transport_failure{
+            .what = transport_failure::kind::timeout,
+            .detail = "the body did not end after the end of the answer"
+        };
+    }
 }
 
 model_outcome model_server::outcome_of(
