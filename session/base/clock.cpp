@@ -1,8 +1,8 @@
 #include "session/base/clock.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
-#include <cstdio>
+#include <cstdlib>
 
 namespace agui {
 
@@ -18,6 +18,12 @@ public:
     }
 };
 
+// With leading zeros. snprintf() would take most of the time of an entry in a log.
+void append_number(std::string& to, std::int64_t value, std::size_t digits) {
+    const std::string text = std::to_string(value);
+    to.append(digits - std::min(digits, text.size()), '0').append(text);
+}
+
 } // namespace
 
 const clock& system_clock() {
@@ -31,15 +37,16 @@ std::string iso_time(unix_ms at) {
     const sys_days day = floor<days>(time);
     const year_month_day date(day);
     const hh_mm_ss of_day(time - day);
-    std::array<char, 40> text{};
-    const int size = std::snprintf(
-        text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-        static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-        static_cast<unsigned>(date.day()), static_cast<int>(of_day.hours().count()),
-        static_cast<int>(of_day.minutes().count()), static_cast<int>(of_day.seconds().count()),
-        static_cast<int>(of_day.subseconds().count())
-    );
-    return {text.data(), static_cast<std::size_t>(size)};
+    const int year = static_cast<int>(date.year());
+    std::string text(year < 0 ? "-" : "");
+    append_number(text, std::abs(year), 4);
+    append_number(text.append("-"), static_cast<unsigned>(date.month()), 2);
+    append_number(text.append("-"), static_cast<unsigned>(date.day()), 2);
+    append_number(text.append("T"), of_day.hours().count(), 2);
+    append_number(text.append(":"), of_day.minutes().count(), 2);
+    append_number(text.append(":"), of_day.seconds().count(), 2);
+    append_number(text.append("."), of_day.subseconds().count(), 3);
+    return text.append("Z");
 }
 
 } // namespace agui
