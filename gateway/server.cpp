@@ -207,6 +207,9 @@ void server::impl::begin_stop() {
     if (!stopping) {
         stopping = true;
         draining = true;
+        if (accesses) {
+            accesses->stop_collecting();
+        }
         log.log(log_level::info, "draining");
         runs.begin_drain();
         const auto deadline = steady::now() + settings.server.drain;

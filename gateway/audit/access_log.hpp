@@ -43,7 +43,9 @@ public:
 
     void write(const access_entry& entry);
     /// To be called each second. line_file::flush()
-    void flush() { file_.flush(); }
+    void flush() noexcept { file_.flush(); }
+    /// line_file::stop_collecting()
+    void stop_collecting() noexcept { file_.stop_collecting(); }
     /// line_file::reopen()
     void reopen() { file_.reopen(); }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -22,7 +23,7 @@ std::string text_of(int error) { return std::generic_category().message(error); 
 } // namespace
 
 line_file::line_file(std::string path, std::string name, line_writing when, logger& log)
-    : path_(std::move(path)), name_(std::move(name)), when_(when), log_(log) {
+    : path_(std::move(path)), name_(std::move(name)), log_(log), when_(when) {
     const std::lock_guard lock(mutex_);
     file_ = open_path();
     if (file_ < 0) {
@@ -58,12 +59,18 @@ void line_file::append(std::string_view line) {
     }
 }
 
-void line_file::flush() {
+void line_file::flush() noexcept {
     const std::lock_guard lock(mutex_);
     write_lines();
 }
 
-void line_file::write_lines() {
+void line_file::stop_collecting() noexcept {
+    const std::lock_guard lock(mutex_);
+    when_ = line_writing::at_once;
+    write_lines();
+}
+
+void line_file::write_lines() noexcept {
     if (unwritten_.empty()) {
         return;
     }
@@ -80,7 +87,7 @@ void line_file::write_lines() {
     }
 }
 
-std::size_t line_file::write_some(std::string_view text) {
+std::size_t line_file::write_some(std::string_view text) noexcept {
     if (path_ == standard_output) { // Shared with others, so that it must not become non-blocking.
         pollfd out{file_, POLLOUT, 0};
         if (::poll(&out, 1, 0) <= 0) {
@@ -99,13 +106,16 @@ std::size_t line_file::write_some(std::string_view text) {
     return taken;
 }
 
-void line_file::report_lost() {
-    log_.log(
-        log_level::error, "lines of a file could not be written and are lost",
-        {{"file", name_},
-         {"lines", std::to_string(std::exchange(lost_, 0))},
-         {"error", text_of(last_error_)}}
-    );
+void line_file::report_lost() noexcept {
+    try {
+        log_.log(
+            log_level::error, "lines of a file could not be written and are lost",
+            {{"file", name_}, {"lines", std::to_string(lost_)}, {"error", text_of(last_error_)}}
+        );
+        lost_ = 0;
+    } catch (const std::exception&) {
+        return; // They are part of the next report.
+    }
 }
 
 void line_file::reopen() {

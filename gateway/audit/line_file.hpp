@@ -14,13 +14,13 @@ namespace agui::gateway {
 /// When a line_file writes a line.
 enum class line_writing {
     at_once,
-    /// At the next flush(), or earlier with lines_bytes_max of other lines. A line costs less, and
-    /// a process that is killed loses those that it has collected.
+    /// At the next flush(), or before a line that would exceed lines_bytes_max. A line costs less,
+    /// and a process that is killed loses those that it has collected.
     collected,
 };
 
-/// A file to which records are appended, one line each, for other programs. A line is written with
-/// one write(2), so that lines of several processes do not mix. Nothing waits and nothing fails
+/// A file to which records are appended, one line each, for other programs. Each write(2) has whole
+/// lines, so that lines of several processes do not mix. Nothing waits and nothing fails
 /// because of the file: a line that cannot be written is lost, and the log says how many were, at
 /// most once a minute. Safe to call from any thread.
 class line_file {
@@ -42,23 +42,25 @@ public:
     void append(std::string_view line);
 
     /// Writes collected lines.
-    void flush();
+    void flush() noexcept;
+    /// Writes collected lines, and each later one at once: the process is about to end.
+    void stop_collecting() noexcept;
 
-    /// Writes collected lines and opens the path again, after the file was renamed (logrotate). If
-    /// that fails, the log says so, and the lines continue to go to the former file.
+    /// Opens the path again, after the file was renamed (logrotate). Collected lines still go to
+    /// the former file. If the path cannot be opened, the log says so, and all lines do.
     void reopen();
 
 private:
     [[nodiscard]] int open_path() const noexcept;
-    void write_lines() AGUI_REQUIRES(mutex_);
-    [[nodiscard]] std::size_t write_some(std::string_view text) AGUI_REQUIRES(mutex_);
-    void report_lost() AGUI_REQUIRES(mutex_);
+    void write_lines() noexcept AGUI_REQUIRES(mutex_);
+    [[nodiscard]] std::size_t write_some(std::string_view text) noexcept AGUI_REQUIRES(mutex_);
+    void report_lost() noexcept AGUI_REQUIRES(mutex_);
 
     const std::string path_;
     const std::string name_;
-    const line_writing when_;
     logger& log_;
     mutex mutex_;
+    line_writing when_ AGUI_GUARDED_BY(mutex_);
     int file_ AGUI_GUARDED_BY(mutex_) = -1;
     std::string unwritten_ AGUI_GUARDED_BY(mutex_);
     bool is_torn_ AGUI_GUARDED_BY(mutex_) = false; ///< The last line was written in part.

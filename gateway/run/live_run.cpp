@@ -34,8 +34,9 @@ constexpr std::size_t copies_of_text = 6;
 // Other processes report their readers every poll_rarely. One or two reports may be late.
 constexpr std::chrono::milliseconds reader_elsewhere_life = 3 * poll_rarely + poll_period;
 
+// Makes it if it is not there yet.
 steady_timer&
-made(std::unique_ptr<steady_timer>& timer, const boost::asio::any_io_executor& executor) {
+timer_in(std::unique_ptr<steady_timer>& timer, const boost::asio::any_io_executor& executor) {
     if (!timer) {
         timer = std::make_unique<steady_timer>(executor);
     }
@@ -195,7 +196,7 @@ void live_run::count_reader_elsewhere() {
             self->reader_elsewhere_ = std::make_unique<event_log::reader_token>(self->log_);
             self->reader_elsewhere_->set_cut_off();
         }
-        steady_timer& timer = made(self->elsewhere_timer_, self->executor_);
+        steady_timer& timer = timer_in(self->elsewhere_timer_, self->executor_);
         timer.expires_after(reader_elsewhere_life);
         timer.async_wait([weak = self->weak_from_this()](auto ec) {
             if (const auto run = weak.lock(); !ec && run) {
@@ -471,7 +472,7 @@ void live_run::on_last_reader_left(event_log::leaving how) {
 }
 
 void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
-    steady_timer& timer = made(detached_timer_, executor_);
+    steady_timer& timer = timer_in(detached_timer_, executor_);
     timer.expires_after(after);
     timer.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
         const auto self = weak.lock();

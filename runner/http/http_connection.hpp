@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <vector>
 

@@ -29,8 +29,8 @@ std::span<char> shared_buffer() {
 
 } // namespace
 
-// Its frame is held while the stream waits, and what a loop with an await needs is part of the
-// frame. So failures are made in functions of their own, which must not be inlined.
+// The frame lives while the stream waits, and holds all local variables of the loop. So failures
+// are made in separate functions, which must not be inlined.
 asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
     begin_idle();
     for (;;) {

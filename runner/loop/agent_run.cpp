@@ -47,7 +47,7 @@ agent_run::agent_run(
     detector_ = detector_of_turn(thread, conversation_.tip(), request_.agent.limits);
 }
 
-// Held while the model streams, so what needs much room is in coroutines of its own.
+// The frame lives while the model streams, so large variables are in separate coroutines.
 boost::asio::awaitable<stop_reason> agent_run::run_steps() {
     check_failpoint("loop.begun");
     show_refused_calls();

@@ -58,8 +58,8 @@ struct end_of_call {
     model_circuit::call& call;
 };
 
-// The outcome of a call, on the heap: each of the frames between the call and the round, which are
-// held while the model streams, would have room for one.
+// On the heap, because otherwise each frame between the provider and ask() would have room for an
+// outcome while the model streams.
 boost::asio::awaitable<std::unique_ptr<model_outcome>>
 on_heap(boost::asio::awaitable<model_outcome> asked) {
     co_return std::make_unique<model_outcome>(co_await std::move(asked));
@@ -106,9 +106,9 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         // A stop must not cancel the later commits.
         const auto outcome =
             co_await run_.stop.run(on_heap(models_.provider(index).ask(request, sink())));
-        const judged answered = judge(index, outcome ? outcome->get() : nullptr);
-        if (answered.is_over) {
-            co_return answered.reason;
+        const verdict found = judge(index, outcome ? outcome->get() : nullptr);
+        if (found.is_over) {
+            co_return found.reason;
         }
         if (asks_for_patience(*failed_)) {
             asked = patience{place, *failed_->retry_after};
@@ -134,7 +134,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
 
 /// `outcome` is null if the run was stopped meanwhile. If another attempt may follow, failed_ holds
 /// why. Not inlined: its variables would be in the frame of ask().
-[[gnu::noinline]] model_round::judged
+[[gnu::noinline]] model_round::verdict
 model_round::judge(std::size_t index, const model_outcome* outcome) {
     run_.thread.memory().shrink_to(0);
     if (outcome == nullptr || !*outcome || (*outcome)->reason != finish_reason::pause) {

@@ -82,13 +82,12 @@ private:
     void show_media(const generated_media& made);
     [[nodiscard]] std::string_view count_arriving(std::size_t bytes);
     [[nodiscard]] model_sink& sink() noexcept;
-    /// What a call came to. With is_over no other attempt follows, and `reason` is what ask()
-    /// returns.
-    struct judged {
+    /// Result of judge(). If is_over, no other attempt follows, and ask() returns `reason`.
+    struct verdict {
         bool is_over = true;
         std::optional<stop_reason> reason;
     };
-    [[nodiscard]] judged judge(std::size_t index, const model_outcome* outcome);
+    [[nodiscard]] verdict judge(std::size_t index, const model_outcome* outcome);
     [[nodiscard]] stop_reason on_own_refusal(const model_failure& refused);
     void on_failure(std::size_t index, model_failure error);
     [[nodiscard]] stop_reason give_up();

@@ -38,33 +38,26 @@ bool mcp_accepted_tools::accept(std::string digest) {
     accepted_ = std::move(digest);
     reported_changed_.clear();
     // The server may give no list any more, so tools that are not accepted end before it does.
-    if (is_pinned() && digests_.digest() != accepted_) {
-        refuses_ = true;
-        log_.log(
-            log_level::info,
-            "the tools of an MCP server are not offered until it lists the accepted ones",
-            {{"server", server_}, {"accepted", accepted_}}
-        );
-    }
+    refuses_ = is_pinned() && digests_.digest() != accepted_;
     return true;
 }
 
-std::optional<mcp_tool_digests::changes>
+mcp_tool_digests::changes
 mcp_accepted_tools::take(const std::vector<mcp_tool>& tools, bool is_repeated) {
     if (!is_repeated) {
         reported_changed_.clear();
     }
     mcp_tool_digests::changes found = digests_.update(tools);
     refuses_ = is_pinned() && digests_.digest() != accepted_;
-    if (refuses_) {
-        report_refused(found);
-        return std::nullopt;
-    }
-    reported_refusal_.clear();
     return found;
 }
 
-void mcp_accepted_tools::report(const mcp_tool_digests::changes& found) const {
+void mcp_accepted_tools::report(const mcp_tool_digests::changes& found) {
+    if (refuses_) {
+        report_refused(found);
+        return;
+    }
+    reported_refusal_.clear();
     if (!found.empty()) {
         log_.log(
             found.changed.empty() ? log_level::info : log_level::warning,

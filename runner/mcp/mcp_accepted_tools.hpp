@@ -21,21 +21,23 @@ public:
     mcp_accepted_tools(std::string server, std::string digest, logger& log);
 
     /// Replaces the digest. Returns false if it is the same. Otherwise the server's list has to be
-    /// read again, and if refuses(), its tools may not be offered until then.
+    /// read again.
     [[nodiscard]] bool accept(std::string digest);
 
     /// True with a digest: definitions have to be compared before a call.
     [[nodiscard]] bool is_pinned() const noexcept { return !accepted_.empty(); }
-    /// True if the last list is not the accepted one: its tools may not be offered or called.
+    /// True if the last list is not the accepted one: its tools may not be offered or called. False
+    /// before the first list.
     [[nodiscard]] bool refuses() const noexcept { return refuses_; }
 
     /// Takes the server's list. `is_repeated` says that the server has reported no change since the
-    /// list before. Returns the changes, which report() shows once the tools are offered; nullopt
-    /// if the list is refused.
-    [[nodiscard]] std::optional<mcp_tool_digests::changes>
+    /// list before. Returns the changes for report(), to be called once the tools are offered or,
+    /// if refuses(), no longer offered.
+    [[nodiscard]] mcp_tool_digests::changes
     take(const std::vector<mcp_tool>& tools, bool is_repeated);
-    /// Warns of changed tools, because an operator may have approved their former description.
-    void report(const mcp_tool_digests::changes& found) const;
+    /// Reports a refused list once, and otherwise warns of changed tools, because an operator may
+    /// have approved their former description.
+    void report(const mcp_tool_digests::changes& found);
 
     /// Of the last list.
     [[nodiscard]] std::string digest() const { return digests_.digest(); }

@@ -124,14 +124,19 @@ mcp_link::mcp_link(
       pause_(settings_.reconnect_min),
       accepted_(settings_.client.server, settings_.digest, log) {}
 
-void mcp_link::accept(std::string digest) {
-    if (!accepted_.accept(std::move(digest))) {
+void mcp_link::accept(const std::string& digest) {
+    if (!accepted_.accept(digest)) {
         return;
     }
     ++news_count_;
     lists_again_ = true; // A session that begins later lists the tools anyway.
     if (accepted_.refuses()) {
         (void)tools_.replace(settings_.client.server, {});
+        log_.log(
+            log_level::info,
+            "the tools of an MCP server are not offered until it lists the accepted ones",
+            {{"server", settings_.client.server}, {"accepted", digest}}
+        );
     }
     tell();
 }
@@ -252,9 +257,10 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
 
 void mcp_link::register_tools(mcp_client::tool_list list, bool is_repeated) {
     const std::string& server = settings_.client.server;
-    const auto changes = accepted_.take(list.tools, is_repeated);
-    if (!changes) {
+    const mcp_tool_digests::changes changes = accepted_.take(list.tools, is_repeated);
+    if (accepted_.refuses()) {
         (void)tools_.replace(server, {});
+        accepted_.report(changes);
         return;
     }
     std::vector<server_tool> tools;
@@ -274,7 +280,7 @@ void mcp_link::register_tools(mcp_client::tool_list list, bool is_repeated) {
         log_level::info, "the tools of an MCP server are registered",
         {{"server", server}, {"tools", count}, {"digest", accepted_.digest()}}
     );
-    accepted_.report(*changes);
+    accepted_.report(changes);
     if (const std::size_t left_out = list.left_out + refused; left_out > 0) {
         log_.log(
             log_level::warning, "some tools of an MCP server cannot be offered",

@@ -40,7 +40,7 @@ public:
     /// Returns once the first attempt to begin a session has succeeded or failed, or at `deadline`.
     [[nodiscard]] boost::asio::awaitable<void> wait_tried(clock_point deadline);
     /// See mcp_tools::accept().
-    void accept(std::string digest);
+    void accept(const std::string& digest);
     /// Ends the session. Returns once run() has returned.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 

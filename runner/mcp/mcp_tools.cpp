@@ -37,12 +37,10 @@ asio::awaitable<void> mcp_tools::start(std::chrono::milliseconds wait) {
     }
 }
 
-void mcp_tools::accept(std::string_view server, std::string digest) {
+void mcp_tools::accept(std::string_view server, const std::string& digest) {
     for (const auto& link : links_) {
         if (link->server() == server) {
-            asio::post(executor_, [link, digest = std::move(digest)]() mutable {
-                link->accept(std::move(digest));
-            });
+            asio::post(executor_, [link, digest] { link->accept(digest); });
             return;
         }
     }

@@ -85,7 +85,7 @@ public:
     /// Puts `digest` in the place of mcp_server_settings::digest of that server, which then lists
     /// its tools again, as often as it takes. If it is not that of the last list, the tools are
     /// withdrawn at once. Ignored if there is no such server. May be called on any thread.
-    void accept(std::string_view server, std::string digest);
+    void accept(std::string_view server, const std::string& digest);
 
     /// Ends all sessions; pending calls get error results. Returns within a few seconds, once all
     /// server processes are gone. Call it on the executor, any number of times.

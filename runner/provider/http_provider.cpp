@@ -175,7 +175,7 @@ private:
     using response_ptr = std::unique_ptr<transport_response>;
     [[nodiscard]] asio::awaitable<transport_result<response_ptr>>
     send(const model_request& request, call_report* report);
-    /// `begun` and `end` are set.
+    /// Sets `begun` at the first successful read, and `end`.
     [[nodiscard]] asio::awaitable<void> read_events(
         transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun,
         body_end& end

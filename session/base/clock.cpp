@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 
 namespace agui {
 
@@ -18,7 +17,7 @@ public:
     }
 };
 
-// With leading zeros. snprintf() would take most of the time of an entry in a log.
+// With leading zeros. snprintf() took most of the time of writing a log entry.
 void append_number(std::string& to, std::int64_t value, std::size_t digits) {
     const std::string text = std::to_string(value);
     to.append(digits - std::min(digits, text.size()), '0').append(text);
@@ -37,9 +36,8 @@ std::string iso_time(unix_ms at) {
     const sys_days day = floor<days>(time);
     const year_month_day date(day);
     const hh_mm_ss of_day(time - day);
-    const int year = static_cast<int>(date.year());
-    std::string text(year < 0 ? "-" : "");
-    append_number(text, std::abs(year), 4);
+    std::string text;
+    append_number(text, static_cast<int>(date.year()), 4);
     append_number(text.append("-"), static_cast<unsigned>(date.month()), 2);
     append_number(text.append("-"), static_cast<unsigned>(date.day()), 2);
     append_number(text.append("T"), of_day.hours().count(), 2);

@@ -467,8 +467,17 @@ TEST_F(ServerAccessLog, IsWrittenWhileTheServerRuns) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     while (text("access").empty()) {
         ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-        std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+}
+
+// The program may end without destructors.
+TEST_F(ServerAccessLog, IsWholeOnceTheServerHasEnded) {
+    start();
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+    server->request_stop();
+    server->wait();
+    EXPECT_THAT(text("access"), HasSubstr("GET /healthz"));
 }
 
 TEST_F(ServerAccessLog, CountsTheBytesOfAnAnswer) {

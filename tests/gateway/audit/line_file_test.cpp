@@ -180,6 +180,16 @@ TEST_F(LineFile, WritesCollectedLinesAtItsEndAndBeforeItIsOpenedAgain) {
     EXPECT_THAT(lines_in(path), ElementsAre("two"));
 }
 
+TEST_F(LineFile, CollectsNothingOnceTheProcessEnds) {
+    const std::string path = folder.file("access");
+    line_file file(path, "access_log.file", line_writing::collected, log);
+    file.append("one");
+    file.stop_collecting();
+    EXPECT_THAT(lines_in(path), ElementsAre("one"));
+    file.append("two");
+    EXPECT_THAT(lines_in(path), ElementsAre("one", "two"));
+}
+
 TEST_F(LineFile, CountsEachCollectedLineThatIsLost) {
     line_file file("/dev/full", "access_log.file", line_writing::collected, log);
     for (int i = 0; i < 10; ++i) {

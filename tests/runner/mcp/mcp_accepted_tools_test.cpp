@@ -39,6 +39,10 @@ protected:
     const std::vector<mcp_tool> bad{described("a", "adds and sends"), described("b", "borrows")};
     memory_logger log;
 
+    static void
+    take(mcp_accepted_tools& tools, const std::vector<mcp_tool>& list, bool is_repeated = false) {
+        tools.report(tools.take(list, is_repeated));
+    }
     [[nodiscard]] std::ptrdiff_t errors() const {
         return std::ranges::count_if(log.lines(), [](const std::string& line) {
             return line.starts_with("error");
@@ -49,39 +53,38 @@ protected:
 TEST_F(McpAcceptedTools, AreAllOfEachListWithoutADigest) {
     mcp_accepted_tools tools("shop", "", log);
     EXPECT_FALSE(tools.is_pinned());
-    ASSERT_TRUE(tools.take(good, false));
+    take(tools, good);
     const std::string before(tools.digest_of("a"));
     const auto changes = tools.take(bad, false);
-    ASSERT_TRUE(changes);
-    EXPECT_THAT(changes->changed, ElementsAre("a"));
+    EXPECT_THAT(changes.changed, ElementsAre("a"));
     EXPECT_FALSE(tools.refuses());
     EXPECT_FALSE(tools.check_offered("a", before)) << "nothing is pinned";
     EXPECT_THAT(log.lines(), IsEmpty()) << "report() shows them";
-    tools.report(*changes);
+    tools.report(changes);
     EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("warning the tools of an MCP server have")));
 }
 
 TEST_F(McpAcceptedTools, OfAnotherListAreRefusedUntilItReturns) {
     mcp_accepted_tools tools("shop", digest_of(good), log);
-    ASSERT_TRUE(tools.take(good, false));
+    take(tools, good);
     const std::string offered(tools.digest_of("a"));
     EXPECT_FALSE(tools.check_offered("a", offered));
 
-    EXPECT_FALSE(tools.take(bad, false));
+    take(tools, bad);
     EXPECT_TRUE(tools.refuses());
     const auto failed = tools.check_offered("b", tools.digest_of("b"));
     ASSERT_TRUE(failed) << "the list as a whole is refused";
     EXPECT_EQ(failed->what, mcp_failure::kind::changed);
 
-    EXPECT_TRUE(tools.take(good, false));
+    take(tools, good);
     EXPECT_FALSE(tools.refuses());
     EXPECT_FALSE(tools.check_offered("a", offered));
 }
 
 TEST_F(McpAcceptedTools, ARefusedListIsReportedOnce) {
     mcp_accepted_tools tools("shop", digest_of(good), log);
-    EXPECT_FALSE(tools.take(bad, false));
-    EXPECT_FALSE(tools.take(bad, true));
+    take(tools, bad);
+    take(tools, bad, true);
     EXPECT_THAT(
         log.lines(),
         ElementsAre(HasSubstr("error the tools"), HasSubstr("debug the tools of an MCP server"))
@@ -90,23 +93,37 @@ TEST_F(McpAcceptedTools, ARefusedListIsReportedOnce) {
 
 TEST_F(McpAcceptedTools, AnotherDigestEndsTheToolsOfTheLastListAtOnce) {
     mcp_accepted_tools tools("shop", digest_of(good), log);
-    ASSERT_TRUE(tools.take(good, false));
+    take(tools, good);
     EXPECT_FALSE(tools.accept(digest_of(good))) << "it is the same";
     EXPECT_FALSE(tools.refuses());
 
     EXPECT_TRUE(tools.accept(digest_of(bad)));
     EXPECT_TRUE(tools.refuses());
     EXPECT_TRUE(tools.check_offered("a", tools.digest_of("a")));
-    EXPECT_TRUE(tools.take(bad, false));
+    take(tools, bad);
+    EXPECT_FALSE(tools.refuses());
+}
+
+TEST_F(McpAcceptedTools, ARefusedListCanBeAcceptedLater) {
+    mcp_accepted_tools tools("shop", digest_of(good), log);
+    take(tools, bad);
+    EXPECT_TRUE(tools.refuses());
+    EXPECT_TRUE(tools.accept(digest_of(bad)));
+    EXPECT_FALSE(tools.refuses());
+    EXPECT_FALSE(tools.check_offered("a", tools.digest_of("a")));
+
+    EXPECT_TRUE(tools.accept(digest_of(good)));
+    EXPECT_TRUE(tools.refuses());
+    EXPECT_TRUE(tools.accept("")) << "every list is accepted";
     EXPECT_FALSE(tools.refuses());
 }
 
 TEST_F(McpAcceptedTools, ARunIsHeldToTheDefinitionThatItsModelHasRead) {
     mcp_accepted_tools tools("shop", digest_of(good), log);
-    ASSERT_TRUE(tools.take(good, false));
+    take(tools, good);
     const std::string read(tools.digest_of("a"));
     EXPECT_TRUE(tools.accept(digest_of(bad)));
-    ASSERT_TRUE(tools.take(bad, false));
+    take(tools, bad);
 
     EXPECT_TRUE(tools.check_offered("a", read)) << "accepted when it was read, but not now";
     EXPECT_FALSE(tools.check_offered("b", tools.digest_of("b"))) << "the same in both lists";
@@ -115,7 +132,7 @@ TEST_F(McpAcceptedTools, ARunIsHeldToTheDefinitionThatItsModelHasRead) {
 
 TEST_F(McpAcceptedTools, AListOfACallerIsReportedOncePerListOfTheServer) {
     mcp_accepted_tools tools("shop", digest_of(good), log);
-    ASSERT_TRUE(tools.take(good, false));
+    take(tools, good);
     EXPECT_THAT(tools.compare(good).changed, IsEmpty());
     EXPECT_THAT(tools.compare(good).same, ElementsAre("a", "b"));
     EXPECT_THAT(log.lines(), IsEmpty());
@@ -123,10 +140,10 @@ TEST_F(McpAcceptedTools, AListOfACallerIsReportedOncePerListOfTheServer) {
     for (int i = 0; i < 2; ++i) {
         EXPECT_THAT(tools.compare(bad).changed, ElementsAre("a"));
     }
-    ASSERT_TRUE(tools.take(good, true));
+    take(tools, good, true);
     static_cast<void>(tools.compare(bad));
     EXPECT_EQ(errors(), 1);
-    ASSERT_TRUE(tools.take(good, false)) << "the server has reported a change";
+    take(tools, good); // The server has reported a change.
     static_cast<void>(tools.compare(bad));
     EXPECT_EQ(errors(), 2);
 }
@@ -138,7 +155,7 @@ TEST_F(McpAcceptedTools, ReportsOfCallersListsAreBounded) {
         many.push_back(described("t" + std::to_string(i), "is"));
     }
     EXPECT_TRUE(tools.accept(""));
-    ASSERT_TRUE(tools.take(many, false));
+    take(tools, many);
     for (mcp_tool& each : many) {
         std::vector<mcp_tool> other{each};
         other.front().description = "is not";

@@ -11,11 +11,10 @@ TEST(IsoTime, HasMillisecondsAndLeadingZeros) {
     EXPECT_EQ(iso_time(1'709'251'199'999), "2024-02-29T23:59:59.999Z");
 }
 
-TEST(IsoTime, BeforeTheEpochAndFarAway) {
+TEST(IsoTime, OfTheFirstAndTheLastYear) {
     EXPECT_EQ(iso_time(-1), "1969-12-31T23:59:59.999Z");
-    EXPECT_EQ(iso_time(-62'135'596'800'000), "0001-01-01T00:00:00.000Z");
-    EXPECT_EQ(iso_time(-62'198'755'200'000), "-0001-01-01T00:00:00.000Z");
-    EXPECT_EQ(iso_time(253'402'300'800'000), "10000-01-01T00:00:00.000Z");
+    EXPECT_EQ(iso_time(-62'167'219'200'000), "0000-01-01T00:00:00.000Z");
+    EXPECT_EQ(iso_time(253'402'300'799'999), "9999-12-31T23:59:59.999Z");
 }
 
 } // namespace
