@@ -125,6 +125,24 @@ describe('the console', () => {
             }
         }
     });
+    it('keeps what a person types while the page reads what waits again', async () => {
+        await view.startRun('Make the background blue', { thread: 'typing', tools: tool });
+        await view.ended();
+        await view.tab('waiting');
+        await page.locator('#waiting textarea').waitFor();
+        await page.fill('#waiting textarea', 'half an ans');
+        const isPending = (response) => response.url().includes('/typing/pending');
+        for (const button of ['#refresh', '#refresh']) {
+            await Promise.all([page.waitForResponse(isPending), page.click(button)]);
+            await page.focus('#waiting textarea');
+            await page.waitForFunction(() => document.querySelector('#run-status').textContent === 'ended');
+        }
+        await page.waitForLoadState('networkidle');
+        assert.equal(await page.inputValue('#waiting textarea'), 'half an ans');
+        await page.keyboard.type('wer');
+        await view.answer('Answer');
+        await page.waitForFunction(() => document.querySelector('#events').textContent.includes('half an answer'));
+    });
 
     it('answers a call of the application, with a result and with an error', async () => {
         for (const [button, result] of [['Answer', '{"status":"ok"}'], ['Answer as an error', 'it broke']]) {

@@ -8,21 +8,46 @@ const ui = { tab: element('tab-waiting'), note: element('waiting-note'), list: e
 let answered = () => {}; // Told of the run that an answer has started.
 export const onAnswer = (callback) => { answered = callback; };
 
+let forms = new Map(); // What is shown, by thread and id. A form stays as it is while its call or question waits.
+let shows = 0;
+
 export async function showWaiting(thread) {
+  const mine = ++shows;
   const { toolCalls, interrupts } = await pendingOf(thread.threadId);
+  if (mine !== shows) return;
   const count = toolCalls.length + interrupts.length;
   setText(ui.tab, count ? `Waiting (${count})` : 'Waiting');
   setText(ui.note, count ? '' : 'Nothing waits for an answer.');
-  ui.list.replaceChildren(
-    ...toolCalls.map((call) => callForm(thread, call)),
-    ...interrupts.map((interrupt) => (interrupt.metadata?.kind === 'input' ? questionForm(thread, interrupt) : approvalForm(thread, interrupt))),
-  );
+  const before = forms;
+  forms = new Map();
+  const keep = (id, makeIt) => {
+    const key = JSON.stringify([thread.threadId, id]);
+    const form = before.get(key);
+    forms.set(key, form && !form.isAnswered ? form : makeIt());
+    return forms.get(key);
+  };
+  for (const call of toolCalls) keep(call.toolCallId, () => callForm(thread, call)).update(call);
+  for (const interrupt of interrupts) {
+    keep(interrupt.id, () => (interrupt.metadata?.kind === 'input' ? questionForm(thread, interrupt) : approvalForm(thread, interrupt)));
+  }
+  draw();
 }
 
 export function showNothingWaiting() {
+  ++shows;
   setText(ui.tab, 'Waiting');
   setText(ui.note, 'Choose a thread.');
-  ui.list.replaceChildren();
+  forms = new Map();
+  draw();
+}
+
+// Moves no form that is in its place: it would lose the focus.
+function draw() {
+  const wanted = [...forms.values()];
+  for (const form of [...ui.list.children]) if (!wanted.includes(form)) form.remove();
+  wanted.forEach((form, place) => {
+    if (ui.list.children[place] !== form) ui.list.insertBefore(form, ui.list.children[place] ?? null);
+  });
 }
 
 let fields = 0;
@@ -41,6 +66,7 @@ const area = (text, rows) => {
 /** A form whose buttons each make the members of a request; a mistake in its fields is told below it. */
 function makeForm(thread, title, content, buttons) {
   const problem = make('p', { class: 'hint', role: 'alert' });
+  let form = null;
   const nodes = buttons.map(([text, kind, members]) => make('button', {
     type: 'button', class: kind, onclick: async () => {
       setText(problem, '');
@@ -48,6 +74,7 @@ function makeForm(thread, title, content, buttons) {
       try {
         const run = { threadId: thread.threadId, runId: newId('console'), messages: [], ...members() };
         await startRun(run, thread.agentId);
+        form.isAnswered = true;
         answered(run);
       } catch (error) {
         setText(problem, error.message);
@@ -55,15 +82,19 @@ function makeForm(thread, title, content, buttons) {
       }
     },
   }, text));
-  return make('form', { onsubmit: (event) => event.preventDefault() }, make('h3', {}, title), ...content, make('div', { class: 'bar' }, ...nodes), problem);
+  form = make('form', { onsubmit: (event) => event.preventDefault() }, make('h3', {}, title), ...content, make('div', { class: 'bar' }, ...nodes), problem);
+  return form;
 }
 
 function callForm(thread, call) {
   const result = area('', 3);
-  return makeForm(thread, `Call of ${call.toolCallName}`,
-    [make('p', { class: 'hint' }, `${call.toolCallId}, from run ${call.runId}${claim(call)}`), make('pre', {}, call.arguments ?? ''), ...labelled('Its result', result)],
+  const about = make('p', { class: 'hint' });
+  const form = makeForm(thread, `Call of ${call.toolCallName}`,
+    [about, make('pre', {}, call.arguments ?? ''), ...labelled('Its result', result)],
     [['Answer', '', () => ({ messages: [message(call, { content: result.value })] })],
       ['Answer as an error', 'quiet', () => ({ messages: [message(call, { content: result.value, error: result.value || 'failed' })] })]]);
+  form.update = (now) => setText(about, `${now.toolCallId}, from run ${now.runId}${claim(now)}`);
+  return form;
 }
 
 const claim = ({ claimedUntil }) => (claimedUntil ? `. A client executes it, and has it until ${timeOf(claimedUntil)}; the first answer counts` : '');
