@@ -8,7 +8,7 @@ const ui = { tab: element('tab-waiting'), note: element('waiting-note'), list: e
 let answered = () => {}; // Told of the run that an answer has started.
 export const onAnswer = (callback) => { answered = callback; };
 
-let forms = new Map(); // What is shown, by thread and id. A form stays as it is while its call or question waits.
+let forms = new Map(); // The forms on the page, by thread and id. A form stays as it is while its call or question waits.
 let shows = 0;
 
 export async function showWaiting(thread) {
