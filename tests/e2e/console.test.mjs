@@ -140,6 +140,11 @@ describe('the console', () => {
         await page.waitForLoadState('networkidle');
         assert.equal(await page.inputValue('#waiting textarea'), 'half an ans');
         await page.keyboard.type('wer');
+        await page.click('#new-run'); // Empties the thread's id, so that the next run begins a thread.
+        await Promise.all([page.waitForResponse(isPending), page.click('#refresh')]);
+        await page.waitForLoadState('networkidle');
+        assert.equal(await page.inputValue('#start-thread'), '');
+        await view.tab('waiting');
         await view.answer('Answer');
         await page.waitForFunction(() => document.querySelector('#events').textContent.includes('half an answer'));
     });

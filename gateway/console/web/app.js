@@ -67,10 +67,10 @@ const show = guarded(async () => {
   const mine = ++change;
   const [summary, { entries, complete }] = await Promise.all([threadOf(threadId), journalOf(threadId)]);
   if (mine !== change) return;
+  if (thread?.threadId !== threadId) ui.startThread.value = threadId; // Otherwise it may hold what a person has typed.
   thread = { ...summary, runs: runsOf(entries, summary.activeRunId), entries };
   setText(ui.title, thread.title || threadId);
   setText(ui.note, `${threadId} · ${thread.agentId} · ${counted(thread.runs.length, 'run')}${complete ? '' : ' (the first ones of a long thread)'}`);
-  ui.startThread.value = threadId;
   showRuns(place.get('run') ?? thread.runs[0]?.runId ?? '');
   await Promise.all([showWaiting(thread), showTab()]);
 });

@@ -8,7 +8,7 @@ const ui = { tab: element('tab-waiting'), note: element('waiting-note'), list: e
 let answered = () => {}; // Told of the run that an answer has started.
 export const onAnswer = (callback) => { answered = callback; };
 
-let forms = new Map(); // The forms on the page, by thread and id. A form stays as it is while its call or question waits.
+let forms = new Map(); // The forms on the page, by thread, kind and id. A form stays as it is while its call or question waits.
 let shows = 0;
 
 export async function showWaiting(thread) {
@@ -20,15 +20,15 @@ export async function showWaiting(thread) {
   setText(ui.note, count ? '' : 'Nothing waits for an answer.');
   const before = forms;
   forms = new Map();
-  const keep = (id, makeIt) => {
-    const key = JSON.stringify([thread.threadId, id]);
+  const keep = (kind, id, makeIt) => {
+    const key = JSON.stringify([thread.threadId, kind, id]);
     const form = before.get(key);
     forms.set(key, form && !form.isAnswered ? form : makeIt());
     return forms.get(key);
   };
-  for (const call of toolCalls) keep(call.toolCallId, () => callForm(thread, call)).update(call);
+  for (const call of toolCalls) keep('call', call.toolCallId, () => callForm(thread, call)).update(call);
   for (const interrupt of interrupts) {
-    keep(interrupt.id, () => (interrupt.metadata?.kind === 'input' ? questionForm(thread, interrupt) : approvalForm(thread, interrupt)));
+    keep('interrupt', interrupt.id, () => (interrupt.metadata?.kind === 'input' ? questionForm(thread, interrupt) : approvalForm(thread, interrupt)));
   }
   draw();
 }
