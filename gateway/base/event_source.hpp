@@ -19,6 +19,8 @@ public:
     struct batch {
         std::string bytes;  ///< Whole events. Empty if there is nothing new.
         bool ended = false; ///< Everything has been read, and nothing more will come.
+        /// Nothing more has come yet, so that the reader may wait without another read().
+        bool caught_up = false;
         /// The reader is to be cut off, because there is no memory for more events.
         bool cut_off = false;
     };

@@ -3,6 +3,9 @@
 #include "session/base/as_result.hpp"
 #include "session/base/failpoint.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <linux/sockios.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -71,12 +74,7 @@ struct http_connection::event_stream {
     /// Reads the next batch and fills `buffers`, with the response head before the first. Returns
     /// false if there is nothing to write yet.
     bool read(std::size_t max_bytes) {
-        if (head_sent) {
-            std::string().swap(head);
-        }
-        if (batch.bytes.capacity() > kept_bytes) {
-            std::string().swap(batch.bytes); // A reader that has caught up needs little.
-        }
+        free_sent();
         source->read(max_bytes, batch);
         const bool beat = batch.bytes.empty() && !batch.ended && heartbeat_due;
         heartbeat_due = false;
@@ -96,6 +94,16 @@ struct http_connection::event_stream {
             buffers.add(asio::buffer(last_chunk));
         }
         return !buffers.empty() || batch.ended || batch.cut_off;
+    }
+
+    /// Frees what has been written, as far as a reader that has caught up does not need its memory.
+    void free_sent() {
+        if (head_sent && !head.empty()) {
+            std::string().swap(head);
+        }
+        if (batch.bytes.capacity() > kept_bytes) {
+            std::string().swap(batch.bytes);
+        }
     }
 
     std::unique_ptr<event_source> source;
@@ -195,8 +203,14 @@ asio::awaitable<bool> http_connection::send_stream() {
     const current_stream current(*this, stream);
     early_ = false;
     watch_peer();
+    // The first event of a new run mostly follows in this turn of the loop. It is then written
+    // together with the head.
+    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
     while (!stream.peer_left && !write_failed_) {
-        if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
+        if (stream.batch.caught_up ||
+            !stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
+            stream.free_sent();
+            stream.batch.caught_up = false;
             phase_ = phase::streaming;
             co_await stream.source->wait();
             continue;

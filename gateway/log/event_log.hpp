@@ -152,8 +152,9 @@ public:
 
     /// The state of the log behind the events that read() has given.
     struct rest {
-        bool ended = false;   ///< The cursor is at the end of the log.
-        bool cut_off = false; ///< read() gave nothing, and the reader is to be cut off.
+        bool ended = false;     ///< The cursor is at the end of the log.
+        bool cut_off = false;   ///< read() gave nothing, and the reader is to be cut off.
+        bool caught_up = false; ///< More is to come, and nothing of it is there.
         /// read() gave nothing, and the reader continues in this log. If null, it waits here.
         std::shared_ptr<event_log> next{};
     };

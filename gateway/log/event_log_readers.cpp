@@ -25,7 +25,7 @@ event_log::rest event_log::read(
     }
     written_.events.read(at, form, visible_, max_bytes, out);
     if (!end || at.after < visible_) {
-        return {};
+        return {.caught_up = at.after >= visible_};
     }
     return {.ended = !end->cuts_off, .cut_off = end->cuts_off && out.size() == before};
 }

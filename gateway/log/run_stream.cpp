@@ -43,6 +43,7 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
     out.bytes.clear();
     event_log::rest rest = log_->read(at_, form_, max_bytes, out.bytes);
     out.ended = rest.ended;
+    out.caught_up = rest.caught_up;
     out.cut_off = rest.cut_off;
     if (rest.next) {
         go_on_in(std::move(rest.next));
@@ -50,6 +51,7 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
         log_ = std::move(next_);
         at_ = {.projection = at_.projection, .offset = next_offset_, .knows_earlier_results = true};
         out.ended = false;
+        out.caught_up = false;
     }
 }
 

@@ -91,6 +91,13 @@ std::string raw_client::read_until(std::string_view text) {
     return take(at == std::string::npos ? received_.size() : at + text.size());
 }
 
+std::string raw_client::read_once() {
+    if (received_.empty()) {
+        (void)fill();
+    }
+    return std::exchange(received_, {});
+}
+
 raw_reply raw_client::read_head() {
     raw_reply reply;
     const std::string status = take_line();

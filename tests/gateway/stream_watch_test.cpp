@@ -11,6 +11,7 @@ namespace agui::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// A run that continues until its only reader has left.
 class StreamWatch : public server_test {
@@ -39,6 +40,16 @@ protected:
         EXPECT_THAT(again.body, HasSubstr("user_stop"));
     }
 };
+
+TEST_F(StreamWatch, SendsTheHeadWithTheFirstEvent) {
+    raw_client client(port());
+
+    client.send(request());
+
+    const std::string first = client.read_once();
+    EXPECT_THAT(first, StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(first, HasSubstr("RUN_STARTED"));
+}
 
 TEST_F(StreamWatch, SeesAClientLeave) {
     raw_client client(port());

@@ -103,6 +103,23 @@ TEST_F(EventLog, KeepsTheTerminalUntilItIsPublished) {
     EXPECT_TRUE(log->read(at, sse_form(), 100, rest).ended);
 }
 
+TEST_F(EventLog, TellsAReaderThatItHasCaughtUp) {
+    const auto log = make();
+    event_log::cursor at;
+    add(*log, started);
+    add(*log, text_start);
+    settle();
+
+    std::string out;
+    EXPECT_FALSE(log->read(at, sse_form(), 1, out).caught_up) << "the second event is there";
+    EXPECT_TRUE(log->read(at, sse_form(), 1, out).caught_up);
+    EXPECT_EQ(out, frame(1, started) + frame(2, text_start));
+    EXPECT_TRUE(log->read(at, sse_form(), 1, out).caught_up) << "still";
+
+    log->publish_end();
+    EXPECT_FALSE(log->read(at, sse_form(), 1, out).caught_up) << "nothing more is to come";
+}
+
 TEST_F(EventLog, ShowsNothingBeforeItIsDurable) {
     log_only_store store;
     const auto log = make(&store);

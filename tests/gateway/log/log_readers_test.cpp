@@ -3,9 +3,11 @@
 #include "tests/support/coroutine_test.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/post.hpp>
 
 #include <cstddef>
 #include <deque>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,42 @@ TEST_F(LogReaders, GoOnTogether) {
 
     EXPECT_EQ(resumed_, 40);
     EXPECT_FALSE(readers_.take(waiters.front())) << "it does not wait any more";
+}
+
+TEST_F(LogReaders, GoOnAtOnceOnlyInTheThreadOfTheirExecutor) {
+    const auto resume_one = [this] {
+        log_readers::waiter one(context().get_executor());
+        readers_.wait(one, counting());
+        log_readers::resumptions ready;
+        readers_.take_all(ready);
+        log_readers::resume(ready);
+    };
+
+    resume_one();
+    EXPECT_EQ(resumed_, 0) << "this thread does not run the executor";
+    settle();
+    EXPECT_EQ(resumed_, 1);
+
+    boost::asio::post(context(), [&] {
+        resume_one();
+        EXPECT_EQ(resumed_, 2);
+    });
+    settle();
+    EXPECT_EQ(resumed_, 2);
+}
+
+TEST_F(LogReaders, ThatThrowDoSoInTheirExecutor) {
+    const auto executor = context().get_executor();
+    log_readers::waiter one(executor);
+    readers_.wait(one, resumption(executor, boost::asio::any_completion_handler<void()>([] {
+                                      throw std::runtime_error("of a reader");
+                                  })));
+    log_readers::resumptions ready;
+    readers_.take_all(ready);
+
+    boost::asio::post(executor, [&] { EXPECT_NO_THROW(log_readers::resume(ready)); });
+
+    EXPECT_THROW(settle(), std::runtime_error);
 }
 
 TEST_F(LogReaders, AreTakenOneByOne) {
