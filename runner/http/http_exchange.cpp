@@ -306,6 +306,7 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
     if (!by_us && !timed_out_) {
         if (!ec) {
             received_ = true;
+            undecoded_ = true;
             end_ += received;
             return std::nullopt;
         }

@@ -88,7 +88,8 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
 
 /// Decodes what is in the buffer. Returns an empty view if that holds no part of the body.
 [[gnu::noinline]] std::string_view http_exchange::take_buffered() {
-    if (failure_ || ended_ || begin_ == end_) {
+    // Bytes that hold no part of the body without the ones that follow are decoded with those.
+    if (failure_ || ended_ || begin_ == end_ || !std::exchange(undecoded_, false)) {
         return {};
     }
     char* const first = buffer_.data() + begin_;
@@ -146,6 +147,7 @@ void http_exchange::make_waiting_room() {
     if (ec == asio::error::would_block || !end_body_read(outcome, false) || ended_) {
         return {};
     }
+    undecoded_ = false;
     const auto step = reader_.read_body(shared.first(kept + received));
     if (step.failed) {
         (void)give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
