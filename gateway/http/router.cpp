@@ -31,11 +31,18 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
         }
         const std::string_view expected = take_segment(pattern);
         const std::string_view given = take_segment(path);
+        const bool is_parameter = expected.starts_with('{');
+        if (!is_parameter && given.find('%') == std::string_view::npos) {
+            if (expected != given) {
+                return std::nullopt;
+            }
+            continue;
+        }
         std::string decoded;
         if (!decode_path(given, decoded)) {
             return std::nullopt;
         }
-        if (expected.starts_with('{')) {
+        if (is_parameter) {
             // JSON bodies are in UTF-8, so nothing has an id that is not, and no reply could hold
             // it.
             if (decoded.empty() || !runner::is_utf8(decoded)) {
