@@ -17,6 +17,7 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -350,8 +351,8 @@ private:
     }
 
     [[nodiscard]] unix_ms time_in(const json::object& line, std::string_view name) const {
-        return static_cast<unix_ms>(number_in(line, name, static_cast<std::uint64_t>(latest_time_))
-        );
+        const auto time = static_cast<unix_ms>(number_in(line, name, INT64_MAX));
+        return std::min(time, latest_time_);
     }
 
     static void expect_number(const json::object& line, std::size_t next) {

@@ -15,7 +15,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -234,22 +237,52 @@ TEST(ThreadLines, EndTheCallsOfSubagents) {
 
 TEST(ThreadLines, HaveNoTimesFarInTheFuture) {
     constexpr unix_ms latest = now + gateway::future_ms_max;
+    constexpr unix_ms ten_days = 10 * gateway::future_ms_max;
     const std::string lines = lines_of(some_thread(), {some_file("x")});
-    const auto with_time = [&](std::string_view member, std::string_view before, unix_ms time) {
-        const std::string name = "\"" + std::string(member) + "\":";
-        return changed(lines, name + std::string(before), name + std::to_string(time));
+    struct time_of {
+        std::string_view member;
+        std::string_view before;
+        std::function<unix_ms(const whole_thread&)> read;
     };
-    for (const auto& [member, before] : std::initializer_list<std::pair<std::string, std::string>>{
-             {"createdAt", "1000"},
-             {"updatedAt", "3000"},
-             {"lastRunAt", "2000"},
-             {"startedAt", "0"},
-             {"endedAt", "2500"},
-             {"timestamp", "1200"},
-             {"keptAt", "4000"}
-         }) {
-        EXPECT_EQ(problem_of(with_time(member, before, latest)), "") << member;
-        EXPECT_NE(problem_of(with_time(member, before, latest + 1)), "") << member;
+    const std::vector<time_of> times{
+        {"createdAt", "1000",
+         [](const whole_thread& thread) {
+             return thread.created_at;
+         }},
+        {"updatedAt", "3000",
+         [](const whole_thread& thread) {
+             return thread.content.at;
+         }},
+        {"lastRunAt", "2000",
+         [](const whole_thread& thread) {
+             return thread.last_run_at;
+         }},
+        {"startedAt", "0",
+         [](const whole_thread& thread) {
+             return thread.runs[0].started_at;
+         }},
+        {"endedAt", "2500",
+         [](const whole_thread& thread) {
+             return thread.runs[0].ended_at;
+         }},
+        {"timestamp", "1200",
+         [](const whole_thread& thread) {
+             return thread.content.events[0].timestamp;
+         }},
+        {"keptAt", "4000",
+         [](const whole_thread& thread) {
+             return thread.attachments[0].kept_at;
+         }},
+    };
+    for (const auto& [member, before, read] : times) {
+        const std::string name = "\"" + std::string(member) + "\":";
+        for (const unix_ms time : {latest, latest + 1, now + ten_days, INT64_MAX}) {
+            const auto thread = read_thread_lines(
+                changed(lines, name + std::string(before), name + std::to_string(time))
+            );
+            ASSERT_TRUE(thread) << member;
+            EXPECT_EQ(read(*thread), latest) << member;
+        }
     }
 }
 
