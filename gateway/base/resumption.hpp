@@ -38,7 +38,7 @@ public:
 
     /// Continues the coroutine at once if this thread is running its executor, otherwise later.
     void dispatch() && {
-        // What asio::dispatch() does, without an allocation and two indirect calls for each token.
+        // Like asio::dispatch(), but without its allocation and indirect calls, for every token.
         const auto* context = executor_.target<boost::asio::io_context::executor_type>();
         if (context == nullptr || !context->running_in_this_thread()) {
             std::move(*this).post();
@@ -47,7 +47,7 @@ public:
         try {
             std::move(handler_)();
         } catch (...) {
-            // From the loop of the executor, not from the caller.
+            // As with asio::dispatch(), the loop of the executor throws it, not the caller.
             boost::asio::post(executor_, [thrown = std::current_exception()] {
                 std::rethrow_exception(thrown);
             });

@@ -26,8 +26,8 @@ inline constexpr std::size_t line_bytes_max = std::size_t{64} << 20U;
 inline constexpr std::size_t thread_bytes_max = std::size_t{256} << 20U;
 
 /// How far in the future the times of an imported thread may be: another gateway's clock may be
-/// ahead. Later times become the latest one. Threads are listed by their times, and uploads expire
-/// by theirs.
+/// ahead. Later times are set to that. Threads are listed by their times, and uploads expire by
+/// theirs.
 inline constexpr unix_ms future_ms_max = 86'400'000;
 
 /// Writes the lines of one thread, some at a time.

@@ -96,7 +96,7 @@ struct http_connection::event_stream {
         return !buffers.empty() || batch.ended || batch.cut_off;
     }
 
-    /// Frees what has been written, as far as a reader that has caught up does not need its memory.
+    /// Frees the bytes that were sent. A small buffer is kept for the next ones.
     void free_sent() {
         if (head_sent && !head.empty()) {
             std::string().swap(head);

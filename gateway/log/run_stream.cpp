@@ -51,7 +51,6 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
         log_ = std::move(next_);
         at_ = {.projection = at_.projection, .offset = next_offset_, .knows_earlier_results = true};
         out.ended = false;
-        out.caught_up = false;
     }
 }
 

@@ -95,7 +95,7 @@ private:
     /// Range of the received bytes in the buffer that are not consumed yet.
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
-    bool undecoded_ = true; ///< Some of them have arrived since the body was last decoded.
+    bool undecoded_ = false; ///< Some of them have arrived since the body was last decoded.
     time_point first_byte_deadline_;
     std::optional<transport_failure> failure_; ///< Why no more can be read.
     time_point idle_since_;

@@ -88,7 +88,7 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
 
 /// Decodes what is in the buffer. Returns an empty view if that holds no part of the body.
 [[gnu::noinline]] std::string_view http_exchange::take_buffered() {
-    // Bytes that hold no part of the body without the ones that follow are decoded with those.
+    // The parser has made what it could of the earlier bytes, and needs more.
     if (failure_ || ended_ || begin_ == end_ || !std::exchange(undecoded_, false)) {
         return {};
     }

@@ -54,7 +54,7 @@ public:
     bool read_slowly(std::size_t bytes, std::chrono::milliseconds pause, int times = -1);
     /// The body that follows a head of read_head().
     void read_body(raw_reply& reply);
-    /// What one recv(2) gives: on loopback at least all of the peer's next write, up to 16 KB.
+    /// Returns the bytes of one recv(2): on loopback at least the peer's next write, up to 16 KB.
     [[nodiscard]] std::string read_once();
     /// Returns true if the peer closes without sending another byte.
     [[nodiscard]] bool closed_by_peer();
