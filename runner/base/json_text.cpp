@@ -2,69 +2,63 @@
 
 #include "runner/base/utf8_sequence.hpp"
 
-#include <array>
 #include <cstddef>
 
 namespace agui::runner {
 
 namespace {
 
-enum class byte_class : unsigned char { plain, escaped, multibyte };
+bool is_ascii(char byte) noexcept { return static_cast<unsigned char>(byte) < 0x80; }
 
-constexpr std::array<byte_class, 256> make_classes() {
-    std::array<byte_class, 256> classes{};
-    for (std::size_t byte = 0; byte < classes.size(); ++byte) {
-        if (byte >= 0x80) {
-            classes[byte] = byte_class::multibyte;
-        } else if (byte < 0x20 || byte == '"' || byte == '\\') {
-            classes[byte] = byte_class::escaped;
-        }
-    }
-    return classes;
-}
-
-constexpr auto classes = make_classes();
-
-// Bytes that the compiler compares at once.
-constexpr std::size_t block_bytes = 16;
-
-bool is_plain_block(const char* bytes) noexcept {
+// Compares so many bytes at once.
+template <std::size_t bytes>
+bool is_plain_block(const char* text) noexcept {
     bool is_plain = true;
-    for (std::size_t i = 0; i < block_bytes; ++i) {
-        const auto byte = static_cast<signed char>(bytes[i]); // Negative in a multibyte character.
+    for (std::size_t i = 0; i < bytes; ++i) {
+        const auto byte = static_cast<signed char>(text[i]); // Negative in a multibyte character.
         is_plain = is_plain & (byte >= 0x20) & (byte != '"') & (byte != '\\');
     }
     return is_plain;
 }
+
+// Moves `at` past the blocks that are plain.
+template <std::size_t bytes>
+void skip_plain_blocks(std::string_view text, std::size_t& at) noexcept {
+    while (text.size() - at >= bytes && is_plain_block<bytes>(text.data() + at)) {
+        at += bytes;
+    }
+}
+
 } // namespace
+
+std::size_t plain_bytes(std::string_view text) noexcept {
+    std::size_t at = 0;
+    skip_plain_blocks<16>(text, at);
+    skip_plain_blocks<8>(text, at);
+    skip_plain_blocks<1>(text, at);
+    return at;
+}
 
 void append_json_string(std::string& out, std::string_view text) {
     out.push_back('"');
     std::size_t run = 0; // Start of the uncopied run.
-    std::size_t at = 0;
+    std::size_t at = plain_bytes(text);
     while (at < text.size()) {
-        if (text.size() - at >= block_bytes && is_plain_block(text.data() + at)) {
-            at += block_bytes;
-            continue;
-        }
-        const byte_class what = classes[static_cast<unsigned char>(text[at])];
-        if (what == byte_class::plain) {
-            ++at;
-            continue;
-        }
-        if (what == byte_class::escaped) {
+        if (is_ascii(text[at])) {
             out.append(text.data() + run, at - run);
             append_json_escape(out, text[at]);
             run = ++at;
-            continue;
         }
-        const utf8_sequence found = first_character(text.substr(at));
-        if (found.what != utf8_sequence::kind::whole) {
-            out.append(text.data() + run, at - run);
-            out.append(utf8_replacement);
-            run = at + found.length;
+        while (at < text.size() && !is_ascii(text[at])) {
+            const utf8_sequence found = first_character(text.substr(at));
+            if (found.what != utf8_sequence::kind::whole) {
+                out.append(text.data() + run, at - run);
+                out.append(utf8_replacement);
+                run = at + found.length;
+            }
+            at += found.length;
         }
-        at += found.length;
+        at += plain_bytes(text.substr(at));
     }
     out.append(text.data() + run, at - run);
     out.push_back('"');

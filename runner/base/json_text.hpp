@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,10 @@ namespace agui::runner {
 /// same text always gives the same bytes. Bytes that are not UTF-8 become U+FFFD, so that nothing
 /// that a server sends can make invalid JSON.
 void append_json_string(std::string& out, std::string_view text);
+
+/// The number of bytes at the beginning of `text` that are ASCII and that a JSON string holds
+/// unescaped.
+[[nodiscard]] std::size_t plain_bytes(std::string_view text) noexcept;
 
 /// Appends a member with a text after another member: `,"name":"value"`. The name needs no escape.
 void append_text_member(std::string& out, std::string_view name, std::string_view value);

@@ -1,6 +1,7 @@
 #include "runner/openai/repeated_chunk.hpp"
 
 #include "runner/base/json_blanks.hpp"
+#include "runner/base/json_text.hpp"
 #include "runner/base/utf8.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ constexpr std::string_view random_key = "\"obfuscation\"";
 
 // True if the text stands for itself between the quotes of a JSON string.
 bool is_plain(std::string_view text) noexcept {
+    text.remove_prefix(plain_bytes(text));
     const bool has_special = std::ranges::any_of(text, [](unsigned char byte) {
         return byte < 0x20 || byte == '"' || byte == '\\';
     });

@@ -51,6 +51,18 @@ TEST(AppendJsonString, FindsAnEscapeAtAnyPlace) {
     }
 }
 
+TEST(PlainBytes, EndBeforeTheFirstByteThatIsNot) {
+    for (std::size_t length = 0; length < 70; ++length) {
+        const std::string plain(length, '~');
+        EXPECT_EQ(plain_bytes(plain), length);
+        for (const std::string_view other : {"\"", "\\", "\x1F", "\x80", "\xFF", "\u00e4"}) {
+            EXPECT_EQ(plain_bytes(plain + std::string(other) + plain), length) << other;
+        }
+        EXPECT_EQ(plain_bytes(plain + std::string(1, '\0')), length);
+    }
+    EXPECT_EQ(plain_bytes(" !#[]\x7F"), 6U);
+}
+
 TEST(AppendJsonString, KeepsValidUtf8) {
     // Characters of two, three and four bytes, and the ends of each range. U+2028 needs no escape
     // in JSON.
