@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,10 @@ public:
     [[nodiscard]] virtual int status() const noexcept = 0;
     /// The value of a header, whose name is in lower case; empty if there is none.
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
+    /// Frees all headers but those of these names (in lower case) that somebody still wants to
+    /// read. A server may send several kilobytes of them, and the answer of a model is read for
+    /// minutes.
+    virtual void keep_headers(std::span<const std::string_view> names) { (void)names; }
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
     /// Lets the reads take `time` in all instead of the idle time, until a read is not followed by

@@ -34,6 +34,9 @@ constexpr std::size_t read_bytes = 4096;
 // A header may need more. This covers the reader's own limit and the bytes after the header.
 constexpr std::size_t buffer_bytes_max = 128U << 10U;
 
+// Says how long the server keeps the connection.
+constexpr std::string_view keep_alive_field = "keep-alive";
+
 // The most addresses of one name that are tried. A name with more belongs to a load balancer.
 constexpr std::size_t endpoints_max = 16;
 
@@ -320,6 +323,12 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
     return why(transport_failure::kind::lost, ec, by_us);
 }
 
+void http_exchange::keep_headers(std::span<const std::string_view> names) {
+    reader_.keep_fields([names](std::string_view name) {
+        return name == keep_alive_field || std::ranges::find(names, name) != names.end();
+    });
+}
+
 void http_exchange::complete() {
     ended_ = true;
     disarm();
@@ -337,7 +346,7 @@ void http_exchange::complete() {
 std::chrono::seconds http_exchange::keep_time() const {
     constexpr std::string_view name = "timeout=";
     constexpr std::chrono::seconds margin{1};
-    const std::string_view field = reader_.field("keep-alive");
+    const std::string_view field = reader_.field(keep_alive_field);
     const std::size_t at = field.find(name);
     unsigned seconds = 0;
     if (at == std::string_view::npos ||

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,7 @@ public:
     [[nodiscard]] std::string_view header(std::string_view name) const noexcept override {
         return reader_.field(name);
     }
+    void keep_headers(std::span<const std::string_view> names) override;
     [[nodiscard]] boost::asio::awaitable<transport_result<std::string_view>> read() override;
     void wait_first(std::chrono::milliseconds time) noexcept override;
     void was_idle() noexcept override;

@@ -247,6 +247,13 @@ std::string_view http_response_reader::field(std::string_view name) const noexce
     return {};
 }
 
+void http_response_reader::keep_fields(const std::function<bool(std::string_view name)>& is_wanted
+) {
+    auto& fields = state_->current->fields;
+    std::erase_if(fields, [&is_wanted](const auto& each) { return !is_wanted(each.first); });
+    fields.shrink_to_fit();
+}
+
 const std::string& http_response_reader::error() const noexcept { return state_->error; }
 
 } // namespace agui::runner

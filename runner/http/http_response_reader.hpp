@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,8 @@ public:
     [[nodiscard]] int status() const noexcept;
     /// The value of the first field with that name, which is in lower case; empty if there is none.
     [[nodiscard]] std::string_view field(std::string_view name) const noexcept;
+    /// Frees all fields but those for whose name (in lower case) `is_wanted` is true.
+    void keep_fields(const std::function<bool(std::string_view name)>& is_wanted);
     [[nodiscard]] const std::string& error() const noexcept;
 
 private:

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 namespace agui::runner {
@@ -73,6 +74,16 @@ public:
         const auto found =
             std::ranges::find(answer_.headers, name, &std::pair<std::string, std::string>::first);
         return found == answer_.headers.end() ? std::string_view() : found->second;
+    }
+
+    void keep_headers(std::span<const std::string_view> names) override {
+        const auto is_wanted = [names](std::string_view name) {
+            return std::ranges::find(names, name) != names.end();
+        };
+        std::erase_if(answer_.headers, [&](const auto& each) { return !is_wanted(each.first); });
+        if (!is_wanted("content-type")) {
+            answer_.content_type.clear();
+        }
     }
 
     // Counts frames as they are delivered, a repeated one twice.

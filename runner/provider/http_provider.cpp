@@ -8,6 +8,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <array>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -64,10 +65,12 @@ model_failure::kind kind_of_status(int status) noexcept {
 
 /// The server's id of a request: OpenAI and compatible servers, Anthropic, Bedrock, Azure's
 /// gateway, DeepSeek, Cloudflare.
+constexpr std::array<std::string_view, 6> request_id_headers{"x-request-id",     "request-id",
+                                                             "x-amzn-requestid", "apim-request-id",
+                                                             "x-ds-trace-id",    "cf-ray"};
+
 std::string_view request_id_of(const transport_response& response) noexcept {
-    for (const char* const name :
-         {"x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-ds-trace-id",
-          "cf-ray"}) {
+    for (const std::string_view name : request_id_headers) {
         if (const std::string_view id = response.header(name); !id.empty()) {
             return id;
         }
@@ -212,6 +215,7 @@ asio::awaitable<model_outcome> model_server::ask(
         if (response->status() < 200 || response->status() >= 300) {
             co_return co_await self->read_refusal(*response);
         }
+        response->keep_headers(request_id_headers);
         const std::unique_ptr<answer_decoder> decoder =
             self->dialect_->make_decoder(request.parameters, sink);
         bool begun = false;

@@ -1,5 +1,10 @@
 #include "tests/runner/http/http_transport_case.hpp"
 
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace agui::runner {
 namespace {
 
@@ -135,6 +140,33 @@ TEST_F(HttpTransport, KeepsAConnectionNoLongerThanTheServerSays) {
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=1\r\n"), 2);
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=0\r\n"), 2);
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=soon\r\n"), 1);
+}
+
+TEST_F(HttpTransport, FreesTheHeadersThatNobodyWants) {
+    http_test_server server(context(), [](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send("HTTP/1.1 200 OK\r\nX-Request-Id: r\r\nX-Other: o\r\n"
+                           "Keep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok");
+    });
+    const auto transport = make(server);
+    const auto ask = [&]() -> asio::awaitable<std::vector<std::string>> {
+        const transport_request request = simple_request();
+        const auto response = (co_await transport->send(request)).value();
+        std::vector<std::string> seen{std::string(response->header("x-other"))};
+        constexpr std::array<std::string_view, 2> names{"x-request-id", "x-none"};
+        response->keep_headers(names);
+        for (const std::string_view name : {"x-request-id", "x-other", "content-length"}) {
+            seen.emplace_back(response->header(name));
+        }
+        seen.emplace_back((co_await response->read()).value());
+        seen.emplace_back((co_await response->read()).value());
+        co_return seen;
+    };
+
+    EXPECT_EQ(run(ask()), (std::vector<std::string>{"o", "r", "", "", "ok", ""}));
+    // How long the server keeps the connection is not forgotten.
+    EXPECT_EQ(ask_once(*transport).body, "ok");
+    EXPECT_EQ(server.accepted(), 2);
 }
 
 TEST_F(HttpTransport, SendsTheQueryOfTheBaseUrl) {
