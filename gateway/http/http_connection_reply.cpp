@@ -201,11 +201,11 @@ asio::awaitable<bool> http_connection::send_stream() {
         http_connection& of;
     };
     const current_stream current(*this, stream);
+    // The first event of a new run mostly follows in this turn of the loop. It is then written
+    // together with the head. A client that has closed its side still gets what is there.
+    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
     early_ = false;
     watch_peer();
-    // The first event of a new run mostly follows in this turn of the loop. It is then written
-    // together with the head.
-    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
     while (!stream.peer_left && !write_failed_) {
         if (stream.batch.caught_up ||
             !stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {

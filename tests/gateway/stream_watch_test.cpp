@@ -134,5 +134,23 @@ TEST_F(StreamWatch, HeadOfEventsSendsNoBodyAndReadsNothing) {
     expect_stopped();
 }
 
+/// A client that closes its side after its request, as `nc -N` does.
+class HalfClosedClient : public server_test {
+protected:
+    void SetUp() override { start(); }
+};
+
+TEST_F(HalfClosedClient, GetsTheEventsThatAreThere) {
+    ASSERT_TRUE(ask(post("/agui", run_body("t", "r"))).complete);
+    raw_client client(port());
+
+    client.send(get("/agui/threads/t/runs/r/events?after=0"));
+    client.close_sending();
+
+    const raw_reply reply = client.read_reply();
+    EXPECT_TRUE(reply.complete);
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+}
+
 } // namespace
 } // namespace agui::test
