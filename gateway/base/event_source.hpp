@@ -11,6 +11,9 @@
 
 namespace agui::gateway {
 
+class resumption;
+class woken_step;
+
 /// The body of a streamed reply: bytes that arrive over time. Made by a handler, owned and read by
 /// one connection, on whose executor all functions are called.
 class event_source {
@@ -44,6 +47,15 @@ public:
     /// Completes when read() would return something, when wake() is called, or spuriously. One wait
     /// at a time.
     [[nodiscard]] virtual boost::asio::awaitable<void> wait() = 0;
+    /// Called after open(). Whenever a wait() is to complete, `step` runs first, which outlives the
+    /// source. A source may ignore it.
+    virtual void set_step(woken_step& step) { (void)step; }
+    /// Called by that step: lets `here` wait again, unless read() would return something. Returns
+    /// true if it waits.
+    [[nodiscard]] virtual bool wait_again(resumption& here) {
+        (void)here;
+        return false;
+    }
     /// Makes the current wait() complete.
     virtual void wake() = 0;
     /// Called when the server ends the connection, because the reader is too slow or at shutdown.

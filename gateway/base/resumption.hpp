@@ -10,20 +10,37 @@
 
 namespace agui::gateway {
 
+class resumption;
+
+/// What a waiting coroutine does each time that it is woken, while it stays suspended: for waits
+/// that end as often as tokens come.
+class woken_step {
+public:
+    /// Called where the coroutine would continue. It waits again if `here` is moved from, otherwise
+    /// it continues.
+    virtual void run(resumption& here) noexcept = 0;
+
+protected:
+    ~woken_step() = default;
+};
+
 /// A waiting coroutine and the executor on which it continues. Move-only. Handlers are exchanged,
 /// never assigned: the move assignment of Boost 1.81's any_completion_handler wraps the handler in
 /// itself, in an endless recursion (fixed in Boost 1.82).
 class resumption {
 public:
     resumption() = default;
+    /// `step` may be null. Otherwise the coroutine owns it.
     resumption(
-        boost::asio::any_io_executor executor, boost::asio::any_completion_handler<void()>&& handler
+        boost::asio::any_io_executor executor,
+        boost::asio::any_completion_handler<void()>&& handler, woken_step* step = nullptr
     )
-        : executor_(std::move(executor)), handler_(std::move(handler)) {}
+        : executor_(std::move(executor)), handler_(std::move(handler)), step_(step) {}
     resumption(resumption&&) noexcept = default;
     resumption& operator=(resumption&& other) noexcept {
         executor_ = std::move(other.executor_);
         handler_.swap(other.handler_);
+        step_ = other.step_;
         return *this;
     }
     resumption(const resumption&) = delete;
@@ -33,7 +50,7 @@ public:
     /// Continues the coroutine later, on its executor.
     void post() && {
         const boost::asio::any_io_executor executor = executor_;
-        boost::asio::post(executor, call{std::move(handler_)});
+        boost::asio::post(executor, [here = std::move(*this)]() mutable { here.wake(); });
     }
 
     /// Continues the coroutine at once if this thread is running its executor, otherwise later.
@@ -45,7 +62,7 @@ public:
             return;
         }
         try {
-            std::move(handler_)();
+            wake();
         } catch (...) {
             // As with asio::dispatch(), the loop of the executor throws it, not the caller.
             boost::asio::post(executor_, [thrown = std::current_exception()] {
@@ -55,21 +72,18 @@ public:
     }
 
 private:
-    struct call {
-        explicit call(boost::asio::any_completion_handler<void()>&& given)
-            : handler(std::move(given)) {}
-        call(call&& other) noexcept : handler(std::move(other.handler)) {}
-        call(const call&) = delete;
-        call& operator=(const call&) = delete;
-        call& operator=(call&&) = delete;
-        ~call() = default;
-        void operator()() { std::move(handler)(); }
-
-        boost::asio::any_completion_handler<void()> handler;
-    };
+    void wake() {
+        if (step_ != nullptr) {
+            step_->run(*this);
+        }
+        if (handler_) {
+            std::move(handler_)();
+        }
+    }
 
     boost::asio::any_io_executor executor_;
     boost::asio::any_completion_handler<void()> handler_;
+    woken_step* step_ = nullptr;
 };
 
 } // namespace agui::gateway

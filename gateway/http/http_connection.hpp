@@ -180,6 +180,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool> send_reply();
     [[nodiscard]] boost::asio::awaitable<bool> send_stream();
     [[nodiscard]] boost::asio::awaitable<bool> send_stream_head();
+    [[nodiscard]] bool write_events(event_stream& stream);
     [[nodiscard]] bool try_write(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<bool> write_rest(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<bool> write_file(file_body& file);

@@ -1,5 +1,6 @@
 #include "gateway/http/http_connection.hpp"
 
+#include "gateway/base/resumption.hpp"
 #include "session/base/as_result.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -14,6 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -63,12 +65,29 @@ private:
 } // namespace
 
 /// A streamed reply in progress: the batch read from the source and the buffers being written.
-struct http_connection::event_stream {
-    event_stream(stream_reply what, const asio::any_io_executor& executor, const reply_terms& terms)
-        : source(std::move(what.source)),
-          chunked(!terms.http_1_0),
-          head(write_stream_head(source->content_type(), source->header(), terms)) {
-        source->open(executor);
+struct http_connection::event_stream final : woken_step {
+    event_stream(http_connection& owner, stream_reply what)
+        : of(owner),
+          source(std::move(what.source)),
+          chunked(!owner.terms_.http_1_0),
+          head(write_stream_head(source->content_type(), source->header(), owner.terms_)) {
+        source->open(owner.socket_.get_executor());
+        source->set_step(*this);
+    }
+
+    /// Writes the events that have come while send_stream() waits.
+    void run(resumption& here) noexcept override {
+        try {
+            if (of.write_events(*this)) {
+                if (!source->wait_again(here)) {
+                    std::move(here).post(); // There is more already: others come first.
+                }
+                return;
+            }
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+        has_run = true;
     }
 
     /// Reads the next batch and fills `buffers`, with the response head before the first. Returns
@@ -106,6 +125,7 @@ struct http_connection::event_stream {
         }
     }
 
+    http_connection& of;
     std::unique_ptr<event_source> source;
     event_source::batch batch;
     gather buffers;
@@ -116,6 +136,8 @@ struct http_connection::event_stream {
     bool body_begun = false;
     bool heartbeat_due = false;
     bool peer_left = false;
+    bool has_run = false;      ///< run() leaves the rest to send_stream().
+    std::exception_ptr thrown; ///< By run().
 
     std::size_t least_lag = 0; ///< The smallest lag while the reader is too far behind, else 0.
     time_point lagging_since;  ///< When it had that lag.
@@ -184,7 +206,7 @@ asio::awaitable<bool> http_connection::send_stream() {
         access_->entry.status = 200;
     }
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
-    event_stream stream(std::move(std::get<stream_reply>(reply_)), socket_.get_executor(), terms_);
+    event_stream stream(*this, std::move(std::get<stream_reply>(reply_)));
     reply_ = std::monostate{};
     // Resets stream_ however the stream ends: the watch and abort() use it.
     struct current_stream {
@@ -206,29 +228,27 @@ asio::awaitable<bool> http_connection::send_stream() {
     co_await asio::post(socket_.get_executor(), asio::use_awaitable);
     early_ = false;
     watch_peer();
-    while (!stream.peer_left && !write_failed_) {
-        if (stream.batch.caught_up ||
-            !stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
-            stream.free_sent();
-            stream.batch.caught_up = false;
-            phase_ = phase::streaming;
+    for (;;) {
+        if (!std::exchange(stream.has_run, false) && write_events(stream)) {
             co_await stream.source->wait();
+            if (stream.thrown) {
+                std::rethrow_exception(stream.thrown);
+            }
             continue;
         }
-        since_ = now_;
-        if (stream.batch.cut_off && !stream.cut_off) {
-            cut_off("the rest of the run cannot be shown here");
-        }
-        check_failpoint("stream.read");
-        bool written = try_write(stream.buffers);
-        if (!written) {
-            written = co_await write_rest(stream.buffers);
-        }
-        check_failpoint("stream.written");
-        if (written && stream.batch.ended) {
+        if (stream.peer_left || write_failed_) {
             break;
         }
-        if (written && stream.cut_off) {
+        if (!stream.buffers.empty()) {
+            if (!co_await write_rest(stream.buffers)) {
+                break;
+            }
+            check_failpoint("stream.written");
+        }
+        if (stream.batch.ended) {
+            break;
+        }
+        if (stream.cut_off) {
             co_await send_cut_off();
             break;
         }
@@ -244,6 +264,33 @@ asio::awaitable<bool> http_connection::send_stream() {
     socket_.cancel(ignored);
     enter(in_.empty() ? phase::idle : phase::head);
     co_return true;
+}
+
+// Writes what the source has. Returns true if more must come first, and false if send_stream() has
+// to go on: to wait for the peer, or to end the stream.
+bool http_connection::write_events(event_stream& stream) {
+    while (!stream.peer_left && !write_failed_) {
+        if (stream.batch.caught_up ||
+            !stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
+            stream.free_sent();
+            stream.batch.caught_up = false;
+            phase_ = phase::streaming;
+            return true;
+        }
+        since_ = now_;
+        if (stream.batch.cut_off && !stream.cut_off) {
+            cut_off("the rest of the run cannot be shown here");
+        }
+        check_failpoint("stream.read");
+        if (!try_write(stream.buffers)) {
+            return false;
+        }
+        check_failpoint("stream.written");
+        if (stream.batch.ended || stream.cut_off) {
+            return false;
+        }
+    }
+    return false;
 }
 
 // Returns true if nothing is left to write, and false if the kernel accepts no more at the moment

@@ -183,6 +183,9 @@ public:
     /// Completes, on the waiter's executor, when there are visible events after `at`, the log has
     /// ended, or wake(who) is called; or spuriously. Both arguments must outlive the wait.
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
+    /// Lets `here` wait as wait() does. Returns false, without moving it, if wait() would complete
+    /// at once.
+    [[nodiscard]] bool wait_again(const cursor& at, waiter& who, resumption& here);
     void wake(waiter& who);
 
     using leaving = log_readers::leaving;

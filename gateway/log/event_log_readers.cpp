@@ -55,19 +55,27 @@ std::size_t event_log::backlog_bytes(const cursor& at, const stream_form& form) 
 }
 
 boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
-    // Not a coroutine, which would cost a frame for every token.
+    // Not a coroutine, which would cost one more frame.
     return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
-        [this, self = shared_from_this(), &at, &who](auto handler) {
-            const std::lock_guard lock(mutex_);
-            resumption here(who.executor(), std::move(handler));
-            if (written_.end || (at.after < visible_ && !is_elsewhere())) {
+        [self = shared_from_this(), &at, &who](auto handler) mutable {
+            // A reader may go on in another log while this wait lasts.
+            const std::shared_ptr<event_log> log = std::move(self);
+            resumption here = who.resumption_of(std::move(handler));
+            if (!log->wait_again(at, who, here)) {
                 std::move(here).post();
-                return;
             }
-            readers_.wait(who, std::move(here));
         },
         boost::asio::use_awaitable
     );
+}
+
+bool event_log::wait_again(const cursor& at, waiter& who, resumption& here) {
+    const std::lock_guard lock(mutex_);
+    if (written_.end || (at.after < visible_ && !is_elsewhere())) {
+        return false;
+    }
+    readers_.wait(who, std::move(here));
+    return true;
 }
 
 void event_log::wake(waiter& who) {

@@ -34,9 +34,9 @@ void log_readers::tell(leaving how) const {
     }
 }
 
-void log_readers::wait(waiter& who, resumption here) {
+void log_readers::wait(waiter& who, resumption&& here) {
+    waiting_.push_back(&who); // First, because it can throw.
     who.resumption_ = std::move(here);
-    waiting_.push_back(&who);
 }
 
 std::optional<resumption> log_readers::take(waiter& who) {

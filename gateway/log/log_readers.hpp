@@ -3,6 +3,7 @@
 #include "gateway/base/resumption.hpp"
 #include "session/store/store.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/container/small_vector.hpp>
 
@@ -42,16 +43,23 @@ public:
         [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
             return executor_;
         }
+        /// For all later waits. Must outlive the reader.
+        void set_step(woken_step& step) noexcept { step_ = &step; }
+        [[nodiscard]] resumption resumption_of(boost::asio::any_completion_handler<void()>&& handler
+        ) const {
+            return {executor_, std::move(handler), step_};
+        }
 
     private:
         friend class log_readers;
         boost::asio::any_io_executor executor_;
+        woken_step* step_ = nullptr;
         resumption resumption_;
     };
     /// Usually one, for which nothing is allocated.
     using resumptions = boost::container::small_vector<resumption, 2>;
 
-    void wait(waiter& who, resumption here);
+    void wait(waiter& who, resumption&& here);
     /// Ends a wait. Returns nullopt if `who` does not wait.
     [[nodiscard]] std::optional<resumption> take(waiter& who);
     /// Ends all waits.

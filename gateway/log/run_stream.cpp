@@ -65,6 +65,10 @@ void run_stream::go_on_in(std::shared_ptr<event_log> log) {
 
 boost::asio::awaitable<void> run_stream::wait() { return log_->wait(at_, *waiter_); }
 
+void run_stream::set_step(woken_step& step) { waiter_->set_step(step); }
+
+bool run_stream::wait_again(resumption& here) { return log_->wait_again(at_, *waiter_, here); }
+
 void run_stream::wake() { log_->wake(*waiter_); }
 
 void run_stream::cut_off() noexcept {

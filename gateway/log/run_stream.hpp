@@ -37,6 +37,8 @@ public:
     void open(boost::asio::any_io_executor executor) override;
     void read(std::size_t max_bytes, batch& out) override;
     [[nodiscard]] boost::asio::awaitable<void> wait() override;
+    void set_step(woken_step& step) override;
+    [[nodiscard]] bool wait_again(resumption& here) override;
     void wake() override;
     void cut_off() noexcept override;
     [[nodiscard]] std::size_t backlog_bytes() const override;

@@ -1,6 +1,7 @@
 #include "tests/gateway/log/event_log_fixture.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <chrono>
@@ -297,6 +298,131 @@ TEST_F(EventLog, WakeEndsAWaitWithoutAReason) {
 
     EXPECT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::ready);
     log->wake(waiter); // Without a waiting reader it has no effect.
+}
+
+// Reads one frame each time that its reader is woken, and waits again until it has read `most`.
+class frame_reader final : public woken_step {
+public:
+    frame_reader(event_log& log, event_log::waiter& waiter, std::size_t most)
+        : log_(log), waiter_(waiter), most_(most) {
+        waiter.set_step(*this);
+    }
+
+    void run(resumption& here) noexcept override {
+        while (runs_.size() < most_) {
+            std::string frames;
+            (void)log_.read(at, sse_form(), 1, frames);
+            if (!frames.empty()) {
+                runs_.push_back(frames);
+            } else if (log_.wait_again(at, waiter_, here)) {
+                return;
+            }
+        }
+    }
+
+    [[nodiscard]] const std::vector<std::string>& runs() const noexcept { return runs_; }
+
+    event_log::cursor at;
+
+private:
+    event_log& log_;
+    event_log::waiter& waiter_;
+    const std::size_t most_;
+    std::vector<std::string> runs_;
+};
+
+TEST_F(EventLog, AReadersStepRunsInsteadOfItsCoroutineAsLongAsItWaitsAgain) {
+    const auto log = make();
+    event_log::waiter waiter(context().get_executor());
+    frame_reader reader(*log, waiter, 3);
+    auto woken =
+        boost::asio::co_spawn(context(), log->wait(reader.at, waiter), boost::asio::use_future);
+    settle();
+
+    std::vector<std::string> frames;
+    for (const std::string& event : {std::string(started), std::string(text_start), delta("a")}) {
+        ASSERT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+        add(*log, event);
+        settle();
+        frames.push_back(frame(frames.size() + 1, event));
+        EXPECT_EQ(reader.runs(), frames);
+    }
+
+    EXPECT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+}
+
+TEST_F(EventLog, AReadersStepRunsOnItsOwnExecutorAndAfterAWake) {
+    const auto log = make();
+    boost::asio::io_context elsewhere{1};
+    event_log::waiter waiter(elsewhere.get_executor());
+    frame_reader reader(*log, waiter, 2);
+    auto woken =
+        boost::asio::co_spawn(elsewhere, log->wait(reader.at, waiter), boost::asio::use_future);
+    std::thread other([&] { elsewhere.run(); });
+
+    log->wake(waiter); // Nothing to read: it waits again.
+    add(*log, started);
+    settle();
+    add(*log, text_start);
+    settle();
+    woken.get();
+    other.join();
+
+    EXPECT_EQ(reader.runs(), (std::vector{frame(1, started), frame(2, text_start)}));
+}
+
+TEST_F(EventLog, AReaderThatGoesOnInAnotherLogDoesNotKeepTheFirst) {
+    class mover final : public woken_step {
+    public:
+        mover(event_log::waiter& waiter, std::shared_ptr<event_log> next)
+            : waiter_(waiter), next_(std::move(next)) {
+            waiter.set_step(*this);
+        }
+        void run(resumption& here) noexcept override {
+            moved = next_->wait_again(at, waiter_, here);
+        }
+        const event_log::cursor at;
+        bool moved = false;
+
+    private:
+        event_log::waiter& waiter_;
+        const std::shared_ptr<event_log> next_;
+    };
+    auto first = make();
+    const auto next = make();
+    event_log::waiter waiter(context().get_executor());
+    mover reader(waiter, next);
+    boost::asio::co_spawn(context(), first->wait(reader.at, waiter), boost::asio::detached);
+    settle();
+
+    first->continue_in(next);
+    settle();
+    EXPECT_TRUE(reader.moved);
+    const std::weak_ptr<event_log> gone = first;
+    first.reset();
+
+    EXPECT_TRUE(gone.expired());
+    next->publish_end();
+    settle();
+}
+
+TEST_F(EventLog, NobodyWaitsAgainWhereThereIsSomethingToRead) {
+    const auto log = make();
+    event_log::waiter waiter(context().get_executor());
+    int resumed = 0;
+    resumption here = waiter.resumption_of([&resumed] { ++resumed; });
+    const event_log::cursor at;
+    add(*log, started);
+    settle();
+
+    EXPECT_FALSE(log->wait_again(at, waiter, here));
+    log->publish_end();
+    const event_log::cursor at_its_end{.after = 1};
+    EXPECT_FALSE(log->wait_again(at_its_end, waiter, here)) << "the end is something to read";
+    std::move(here).post();
+    settle();
+
+    EXPECT_EQ(resumed, 1) << "it was not moved from";
 }
 
 TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {
