@@ -38,6 +38,14 @@ void throw_exception_from_error(
     );
 }
 
+boost::asio::awaitable<void> transport_response::read_parts(part_taker& to) {
+    bool more = true;
+    while (more) {
+        const transport_result<std::string_view> part = co_await read();
+        more = to.take(part) && part && !part->empty();
+    }
+}
+
 transport_failure no_memory() {
     return {
         .what = transport_failure::kind::memory,

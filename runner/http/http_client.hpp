@@ -52,6 +52,16 @@ struct transport_request {
     std::string body;
 };
 
+/// What a reader does with each part of a body: see transport_response::read_parts().
+class part_taker {
+public:
+    /// `part` is as read() gives it. Returns false if no further part is wanted for now.
+    [[nodiscard]] virtual bool take(const transport_result<std::string_view>& part) = 0;
+
+protected:
+    ~part_taker() = default;
+};
+
 /// One answer. Destroying it before its end closes the connection; otherwise the connection returns
 /// to the pool. Used by one coroutine.
 class transport_response {
@@ -66,6 +76,10 @@ public:
     virtual void keep_headers(std::span<const std::string_view> names) { (void)names; }
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
+    /// Like read() in a loop, for parts that come as often as tokens: gives each part to `to`,
+    /// which must outlive the await, until that takes no more. The last one is the end or a
+    /// failure. The caller stays suspended meanwhile; what take() throws is thrown here.
+    [[nodiscard]] virtual boost::asio::awaitable<void> read_parts(part_taker& to);
     /// Lets the reads take `time` in all instead of the idle time, until a read is not followed by
     /// was_idle().
     virtual void wait_first(std::chrono::milliseconds time) noexcept { (void)time; }

@@ -52,7 +52,6 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
 }
 
 asio::awaitable<http_connection::io_result> http_connection::read_some(asio::mutable_buffer to) {
-    // Not a coroutine itself, because there is a read for every token and a coroutine frame costs.
     return tls_ ? tls_->async_read_some(to, as_result) : socket_.async_read_some(to, as_result);
 }
 
@@ -60,10 +59,6 @@ asio::awaitable<http_connection::io_result>
 http_connection::write_some(const std::array<asio::const_buffer, 2>& from) {
     return tls_ ? tls_->async_write_some(from, as_result)
                 : socket_.async_write_some(from, as_result);
-}
-
-boost::asio::awaitable<std::tuple<boost::system::error_code>> http_connection::readable() {
-    return socket_.async_wait(asio::ip::tcp::socket::wait_read, as_result);
 }
 
 http_connection::io_result http_connection::receive(boost::asio::mutable_buffer to) {

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -40,13 +41,25 @@ public:
     [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> handshake();
 
     [[nodiscard]] boost::asio::awaitable<io_result> read_some(boost::asio::mutable_buffer to);
+    /// Calls `handler` with the error code and the number of bytes.
+    template <class Handler>
+    void read_some(boost::asio::mutable_buffer to, Handler&& handler) {
+        if (tls_) {
+            tls_->async_read_some(to, std::forward<Handler>(handler));
+        } else {
+            socket_.async_read_some(to, std::forward<Handler>(handler));
+        }
+    }
     [[nodiscard]] boost::asio::awaitable<io_result>
     write_some(const std::array<boost::asio::const_buffer, 2>& from);
 
-    /// True if there is no TLS, so that readable() and receive() may be used.
+    /// True if there is no TLS, so that wait_readable() and receive() may be used.
     [[nodiscard]] bool plain() const noexcept { return !tls_; }
-    /// Completes when receive() has data or an error.
-    [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> readable();
+    /// Calls `handler` with an error code when receive() has data or an error.
+    template <class Handler>
+    void wait_readable(Handler&& handler) {
+        socket_.async_wait(boost::asio::ip::tcp::socket::wait_read, std::forward<Handler>(handler));
+    }
     /// Reads what has arrived; would_block if nothing has.
     [[nodiscard]] io_result receive(boost::asio::mutable_buffer to);
 

@@ -48,6 +48,7 @@ public:
     }
     void keep_headers(std::span<const std::string_view> names) override;
     [[nodiscard]] boost::asio::awaitable<transport_result<std::string_view>> read() override;
+    [[nodiscard]] boost::asio::awaitable<void> read_parts(part_taker& to) override;
     void wait_first(std::chrono::milliseconds time) noexcept override;
     void was_idle() noexcept override;
 
@@ -62,6 +63,8 @@ private:
         bool over = true; ///< The other side has nothing more to do.
     };
     struct until_over;
+    template <class Caller>
+    class body_wait;
 
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     write_piece(std::string_view& head, std::string_view& body);
@@ -76,10 +79,14 @@ private:
     void begin_idle();
     void arm_read();
     [[nodiscard]] std::chrono::seconds keep_time() const;
+    [[nodiscard]] bool pass_parts(part_taker& to);
+    [[nodiscard]] bool begin_wait();
+    [[nodiscard]] bool end_wait(const http_connection::io_result& outcome, part_taker& to);
+    void stop_wait() noexcept;
+    [[nodiscard]] bool waits_for_line() const noexcept;
     void make_waiting_room();
     [[nodiscard]] std::string_view take_buffered();
     [[nodiscard]] std::string_view read_shared();
-    [[nodiscard]] bool end_body_read(const http_connection::io_result& outcome, bool by_us);
     [[nodiscard]] std::optional<transport_failure>
     end_read(const http_connection::io_result& outcome, bool by_us);
     [[nodiscard]] transport_failure
@@ -92,7 +99,8 @@ private:
     std::shared_ptr<http_origin> origin_;
     std::unique_ptr<http_connection> connection_;
     http_response_reader reader_;
-    bool burst_ = false; ///< The last read filled its buffer, so more data is probably there.
+    bool burst_ = false;   ///< There is probably more data than the buffer holds.
+    bool stopped_ = false; ///< The caller of read_parts() was cancelled.
     std::vector<char> buffer_;
     /// Range of the received bytes in the buffer that are not consumed yet.
     std::size_t begin_ = 0;

@@ -3,10 +3,15 @@
 #include "runner/http/http_exchange.hpp"
 #include "runner/http/http_exchange_failures.hpp"
 
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -29,60 +34,160 @@ std::span<char> shared_buffer() {
 
 } // namespace
 
-// The frame lives while the stream waits, and holds all local variables of the loop. So failures
-// are made in separate functions, which must not be inlined.
+/// The handler of a read while the caller of read_parts() is suspended. It starts the next read, or
+/// lets the caller continue. Runs on the socket's executor, which is the caller's.
+///
+/// So all tokens share one coroutine frame and one cancellation handler.
+template <class Caller>
+class http_exchange::body_wait {
+public:
+    body_wait(http_exchange& of, part_taker& to, Caller&& caller)
+        : of_(of), to_(to), caller_(std::move(caller)) {
+        if (auto stop = asio::get_associated_cancellation_slot(caller_); stop.is_connected()) {
+            stop.assign([&of](asio::cancellation_type) { of.stop_wait(); });
+        }
+    }
+
+    /// After begin_wait().
+    void start() && {
+        http_exchange& of = of_;
+        http_connection& connection = *of.connection_;
+        if (of.waits_for_line()) {
+            connection.wait_readable(std::move(*this));
+        } else {
+            const asio::mutable_buffer room(
+                of.buffer_.data() + of.end_, of.buffer_.size() - of.end_
+            );
+            connection.read_some(room, std::move(*this));
+        }
+    }
+
+    void operator()(const boost::system::error_code& ec, std::size_t received = 0) {
+        bool goes_on = false;
+        std::exception_ptr thrown;
+        try {
+            goes_on = of_.end_wait({ec, received}, to_);
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+        auto stop = asio::get_associated_cancellation_slot(caller_);
+        if (!goes_on) {
+            stop.clear();
+            std::move(caller_)(thrown);
+            return;
+        }
+        try {
+            std::move(*this).start();
+        } catch (...) { // Without memory. The caller is destroyed, its slot is not.
+            stop.clear();
+            throw;
+        }
+    }
+
+private:
+    http_exchange& of_;
+    part_taker& to_;
+    Caller caller_;
+};
+
 asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
+    struct first_part final : part_taker {
+        bool take(const transport_result<std::string_view>& given) override {
+            part = given;
+            return false;
+        }
+        transport_result<std::string_view> part;
+    };
+    first_part first;
+    co_await read_parts(first);
+    co_return std::move(first.part);
+}
+
+asio::awaitable<void> http_exchange::read_parts(part_taker& to) {
+    stopped_ = cancelled(co_await asio::this_coro::cancellation_state);
     begin_idle();
+    bool goes_on = pass_parts(to);
+    if (goes_on && cancelled(co_await asio::this_coro::cancellation_state)) { // Within take().
+        stopped_ = true;
+        goes_on = pass_parts(to);
+    }
+    if (goes_on) {
+        auto waiting = [this, &to](auto caller) {
+            body_wait<decltype(caller)>(*this, to, std::move(caller)).start();
+        };
+        co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(
+            waiting, asio::use_awaitable
+        );
+    }
+}
+
+/// Passes on what is there. Returns true if more must arrive first, after begin_wait().
+bool http_exchange::pass_parts(part_taker& to) {
     for (;;) {
         if (const std::string_view body = take_buffered(); !body.empty()) {
-            co_return body;
-        }
-        if (failure_) {
-            co_return *failure_;
-        }
-        if (ended_) {
-            co_return std::string_view();
-        }
-        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            if (!to.take(body)) {
+                return false;
+            }
+            begin_idle();
+        } else if (failure_) {
+            (void)to.take(*failure_);
+            return false;
+        } else if (ended_) {
+            (void)to.take(std::string_view());
+            return false;
+        } else if (stopped_) {
             (void)give_up(cancelled_before);
-            continue;
-        }
-        const bool plain = connection_->plain();
-        // Only once, then it waits like other streams: a server that sends without a pause must not
-        // delay the other streams of this thread.
-        if (plain && std::exchange(burst_, false)) {
-            if (const std::string_view body = read_shared(); !body.empty()) {
-                co_return body;
-            }
-            if (failure_ || ended_) {
-                continue;
-            }
-        }
-        if (plain && end_ - begin_ >= waiting_bytes) { // A chunk-size line of that length.
-            arm_read();
-            const auto [ec] = co_await connection_->readable();
-            const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
-            if (end_body_read({ec, 0}, by_us)) {
-                if (const std::string_view body = read_shared(); !body.empty()) {
-                    co_return body;
+        } else if (connection_->plain() && std::exchange(burst_, false)) {
+            // Only once, then it waits like other streams: a server that sends without a pause must
+            // not delay the other streams of this thread.
+            if (const std::string_view more = read_shared(); !more.empty()) {
+                if (!to.take(more)) {
+                    return false;
                 }
+                begin_idle();
             }
-            continue;
-        }
-        if (plain) {
-            make_waiting_room();
-            arm_read();
-        } else if (!begin_read()) {
+        } else if (begin_wait()) {
+            return true;
+        } else {
             (void)give_up(line_too_long);
-            continue;
         }
-        // Awaited here, not in a separate function, because this runs for every token.
-        const auto outcome =
-            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
-        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
-        if (end_body_read(outcome, by_us)) {
-            burst_ = plain && end_ == buffer_.size();
-        }
+    }
+}
+
+/// True if a chunk-size line has filled the small buffer. The wait is then for readiness alone.
+bool http_exchange::waits_for_line() const noexcept {
+    return connection_->plain() && end_ - begin_ >= waiting_bytes;
+}
+
+/// Makes room and sets the deadline. Returns false if a line of a TLS stream does not fit.
+[[gnu::noinline]] bool http_exchange::begin_wait() {
+    if (!connection_->plain()) {
+        return begin_read();
+    }
+    if (!waits_for_line()) {
+        make_waiting_room();
+    }
+    arm_read();
+    return true;
+}
+
+/// Takes the result of a wait, and what it brought. Returns as pass_parts().
+bool http_exchange::end_wait(const http_connection::io_result& outcome, part_taker& to) {
+    const bool for_line = waits_for_line();
+    if (const auto failed = end_read(outcome, stopped_)) {
+        (void)give_up(*failed);
+    } else {
+        burst_ = for_line || end_ == buffer_.size();
+    }
+    return pass_parts(to);
+}
+
+/// The caller was cancelled. Closes the connection, because TLS may be between two reads that make
+/// up one of ours, and would start the next.
+void http_exchange::stop_wait() noexcept {
+    stopped_ = true;
+    if (connection_) {
+        connection_->close();
     }
 }
 
@@ -92,8 +197,7 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
     if (failure_ || ended_ || begin_ == end_ || !std::exchange(undecoded_, false)) {
         return {};
     }
-    char* const first = buffer_.data() + begin_;
-    const auto step = reader_.read_body(std::span<char>(first, end_ - begin_));
+    const auto step = reader_.read_body({buffer_.data() + begin_, end_ - begin_});
     if (step.failed) {
         (void)give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
         return {};
@@ -102,17 +206,7 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
     if (reader_.done()) {
         complete();
     }
-    return {first, step.body};
-}
-
-/// end_read(), and returns false after giving up if it has failed.
-[[gnu::noinline]] bool
-http_exchange::end_body_read(const http_connection::io_result& outcome, bool by_us) {
-    const auto failed = end_read(outcome, by_us);
-    if (failed) {
-        (void)give_up(*failed);
-    }
-    return !failed;
+    return step.body;
 }
 
 /// Switches to the small buffer, with the kept bytes at its start. kept < waiting_bytes
@@ -144,7 +238,13 @@ void http_exchange::make_waiting_room() {
     const auto outcome =
         connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
     const auto& [ec, received] = outcome;
-    if (ec == asio::error::would_block || !end_body_read(outcome, false) || ended_) {
+    if (ec == asio::error::would_block) {
+        return {};
+    }
+    if (const auto failed = end_read(outcome, false)) {
+        (void)give_up(*failed);
+    }
+    if (failure_ || ended_) {
         return {};
     }
     undecoded_ = false;
@@ -167,7 +267,7 @@ void http_exchange::make_waiting_room() {
     if (reader_.done()) {
         complete();
     }
-    return {shared.data(), step.body};
+    return step.body;
 }
 
 /// Starts the idle time here: time in which we do not read is not the server's fault.

@@ -28,7 +28,7 @@ constexpr int informational_max = 16;
 
 constexpr int switching_protocols = 101;
 
-/// Keeps the fields of the header, and moves body bytes to where `out` points.
+/// Keeps the fields of the header, and joins the pieces of the body.
 class parser final : public http::basic_parser<false> {
 public:
     parser() {
@@ -40,7 +40,8 @@ public:
 
     int status = 0;
     std::vector<std::pair<std::string, std::string>> fields;
-    char* out = nullptr;
+    char* bytes = nullptr; ///< What is being parsed, of the body.
+    std::string_view body; ///< What has been found there.
 
 private:
     void
@@ -72,14 +73,19 @@ private:
 
     void on_finish_impl(error_code&) override {}
 
-    // Joins the pieces of the body in place, so that a read gives one piece, however many chunks it
-    // held. `out` never overtakes the parser, because the framing between them is left out.
-    std::size_t keep(beast::string_view body) {
-        if (out != body.data()) {
-            std::memmove(out, body.data(), body.size());
+    // Moves each piece to the end of the first, so that a read gives one piece, however many chunks
+    // it held. It never overtakes the parser, because the framing between them is left out.
+    std::size_t keep(beast::string_view piece) {
+        if (body.empty()) {
+            body = piece;
+            return piece.size();
         }
-        out += body.size();
-        return body.size();
+        char* const end = bytes + (body.data() - bytes) + body.size();
+        if (end != piece.data()) {
+            std::memmove(end, piece.data(), piece.size());
+        }
+        body = {body.data(), body.size() + piece.size()};
+        return piece.size();
     }
 };
 
@@ -201,7 +207,8 @@ http_response_reader::step http_response_reader::read_body(std::span<char> bytes
     step result;
     parser& current = *state_->current;
     current.eager(true);
-    current.out = bytes.data();
+    current.bytes = bytes.data();
+    current.body = {};
     while (!current.is_done() && result.consumed < bytes.size()) {
         const std::span<char> rest = bytes.subspan(result.consumed);
         error_code ec;
@@ -213,7 +220,7 @@ http_response_reader::step http_response_reader::read_body(std::span<char> bytes
             return state_->fail(ec.message());
         }
     }
-    result.body = static_cast<std::size_t>(current.out - bytes.data());
+    result.body = current.body;
     return result;
 }
 

@@ -25,8 +25,8 @@ public:
 
     struct step {
         std::size_t consumed = 0;
-        std::size_t body = 0; ///< Number of body bytes moved to the start of the given bytes.
-        bool failed = false;  ///< The bytes are not acceptable HTTP; error() says why.
+        std::string_view body; ///< Joined in place, within the given bytes.
+        bool failed = false;   ///< The bytes are not acceptable HTTP; error() says why.
     };
 
     /// Reads the header, step by step, until header_done().

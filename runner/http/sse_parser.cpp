@@ -89,7 +89,7 @@ bool sse_parser::feed(std::string_view bytes) {
     }
     // A stream that waits for its next event frees the memory of the last one.
     for (std::string* const idle : {&partial_, &data_}) {
-        if (idle->empty()) {
+        if (idle->empty() && idle->capacity() > std::string().capacity()) {
             std::string().swap(*idle);
         }
     }

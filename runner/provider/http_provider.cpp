@@ -175,6 +175,7 @@ public:
     );
 
 private:
+    class answer_reader;
     using response_ptr = std::unique_ptr<transport_response>;
     [[nodiscard]] asio::awaitable<transport_result<response_ptr>>
     send(const model_request& request, call_report* report);
@@ -270,29 +271,74 @@ model_server::send(const model_request& request, call_report* report) {
     co_return answered;
 }
 
-/// Takes what one read gave. Returns false if the decoder takes no more, or if `end` says why no
-/// more can be read. Not inlined: its variables would be in the frame of read_events().
-[[gnu::noinline]] bool take_read(
-    const transport_result<std::string_view>& bytes, transport_response& response,
-    answer_decoder& decoder, model_sink& sink, bool& begun, body_end& end
-) {
-    if (!bytes) {
-        end.failed = bytes.error();
-        return false;
+/// Gives the decoder what is read of an answer.
+class model_server::answer_reader final : public part_taker {
+public:
+    /// `begun` and `end` as in read_events().
+    answer_reader(
+        transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun,
+        body_end& end
+    )
+        : response_(response), decoder_(decoder), sink_(sink), begun_(begun), end_(end) {}
+
+    bool take(const transport_result<std::string_view>& part) override {
+        chunks_ = decoder_.chunks();
+        over_ = !feed(part);
+        if (end_.failed || end_.at_its_end || decoder_.large() > 0) {
+            return false;
+        }
+        judge();
+        // With a full sink the server's bytes wait in the socket. The idle time counts only during
+        // a read.
+        return !over_ && !decoder_.ending() && sink_.has_room();
     }
-    pass_failpoint("model.read");
-    begun = true;
-    if (bytes->empty()) {
-        end.at_its_end = true;
-        return false;
+
+    /// Looks at what the last part was, once its large parts are parsed.
+    void judge() {
+        if (!answers_ && !decoder_.failed() && (decoder_.chunks() > 0 || decoder_.begun())) {
+            answers_ = true;
+            sink_.on_begin();
+        }
+        over_ = over_ || decoder_.failed();
+        // Until the model says something, everything else is only a sign of life.
+        if (!over_ && (!decoder_.begun() || (decoder_.chunks() == chunks_ && !decoder_.whole()))) {
+            response_.was_idle();
+        }
     }
-    const bool more = feed_batch(decoder, sink, *bytes);
-    if (!response.keep(decoder.kept())) {
-        end.failed = no_memory();
-        return false;
+
+    /// True if nothing more can be read, or the decoder takes no more.
+    [[nodiscard]] bool over() const noexcept { return over_; }
+
+private:
+    /// Returns false if the decoder takes no more, or if `end_` says why no more can be read.
+    bool feed(const transport_result<std::string_view>& part) {
+        if (!part) {
+            end_.failed = part.error();
+            return false;
+        }
+        pass_failpoint("model.read");
+        begun_ = true;
+        if (part->empty()) {
+            end_.at_its_end = true;
+            return false;
+        }
+        const bool more = feed_batch(decoder_, sink_, *part);
+        if (!response_.keep(decoder_.kept())) {
+            end_.failed = no_memory();
+            return false;
+        }
+        return more;
     }
-    return more;
-}
+
+    transport_response& response_;
+    answer_decoder& decoder_;
+    model_sink& sink_;
+    bool& begun_;
+    body_end& end_;
+    std::size_t chunks_ = 0; ///< The decoder's before the last part.
+    bool answers_ = false;
+    bool over_ = false;
+};
 
 /// Reads until the answer is complete, or as complete as it gets in time.
 asio::awaitable<void> model_server::read_events(
@@ -300,32 +346,18 @@ asio::awaitable<void> model_server::read_events(
     body_end& end
 ) {
     response.wait_first(settings_.first_content);
-    bool answers = false;
+    answer_reader reader(response, decoder, sink, begun, end);
     while (!decoder.ending()) {
         if (!sink.has_room()) {
-            // The server's bytes wait in the socket meanwhile. The idle time counts only during a
-            // read.
             co_await sink.room();
         }
-        const transport_result<std::string_view> bytes = co_await response.read();
-        const std::size_t chunks = decoder.chunks();
-        const bool more = take_read(bytes, response, decoder, sink, begun, end);
-        if (end.failed || end.at_its_end) {
-            co_return;
-        }
-        if (decoder.large() > 0) {
+        co_await response.read_parts(reader);
+        if (!end.failed && !end.at_its_end && decoder.large() > 0) {
             co_await read_large(decoder, sink);
+            reader.judge();
         }
-        if (!answers && !decoder.failed() && (decoder.chunks() > 0 || decoder.begun())) {
-            answers = true;
-            sink.on_begin();
-        }
-        if (!more || decoder.failed()) {
+        if (reader.over()) {
             co_return;
-        }
-        // Until the model says something, everything else is only a sign of life.
-        if (!decoder.begun() || (decoder.chunks() == chunks && !decoder.whole())) {
-            response.was_idle();
         }
     }
     if (!decoder.complete()) {

@@ -18,8 +18,10 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +103,12 @@ public:
         return "https://" + host + ":" + std::to_string(acceptor_.local_endpoint().port());
     }
 
+    /// Sends the first bytes of a record on the last connection, and no others.
+    void begin_a_record() {
+        const std::string part = std::string("\x17\x03\x03\x01\x00", 5) + "some of 256 bytes";
+        asio::write(*last_, asio::buffer(part));
+    }
+
     int accepted = 0;
     std::vector<std::string> server_names; ///< The names that the clients asked for.
 
@@ -118,6 +126,7 @@ private:
 
     asio::awaitable<void> serve(tcp::socket socket) {
         ssl::stream<tcp::socket> stream(std::move(socket), tls_);
+        last_ = &stream.next_layer();
         const auto [refused] = co_await stream.async_handshake(ssl::stream_base::server, as_result);
         if (refused) {
             co_return;
@@ -147,6 +156,7 @@ private:
     ssl::context tls_;
     tcp::acceptor acceptor_;
     then end_;
+    tcp::socket* last_ = nullptr;
 };
 
 struct tls_answer {
@@ -371,6 +381,55 @@ TEST_F(HttpTls, CancellationInTheBodyIsReportedAsSuch) {
 
     EXPECT_EQ(thrown, false);
     EXPECT_EQ(failure, kind::cancelled);
+}
+
+// A record takes several reads of the socket. The next of them begins after the stop here.
+TEST_F(HttpTls, CancellationWithinARecordIsReportedAsSuch) {
+    class stopper final : public part_taker {
+    public:
+        explicit stopper(std::function<void()> after_hello)
+            : after_hello_(std::move(after_hello)) {}
+        bool take(const transport_result<std::string_view>& part) override {
+            body.append(part ? *part : to_string(part.error().what));
+            if (body == "hello") {
+                after_hello_();
+            }
+            return true;
+        }
+        std::string body;
+
+    private:
+        const std::function<void()> after_hello_;
+    };
+    const certificate identity = make_certificate("DNS:localhost");
+    tls_server server(context(), identity, then::waits);
+    const auto transport = make(server.url("localhost"), identity.pem);
+    asio::cancellation_signal stop;
+    stopper taker([&] {
+        server.begin_a_record();        // The next read of the socket gets it at once,
+        asio::post(context(), [&stop] { // and completes after this.
+            stop.emit(asio::cancellation_type::terminal);
+        });
+    });
+    const auto read_on = [&taker](http_client& client) -> asio::awaitable<void> {
+        transport_request request;
+        request.target = "/chat";
+        request.body = "{}";
+        const auto posted = co_await client.send(request);
+        co_await posted.value()->read_parts(taker);
+    };
+    bool ended = false;
+    asio::co_spawn(
+        context(), read_on(*transport),
+        asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr) { ended = true; })
+    );
+    // Well before the idle timeout of 60 s, which would end the read as well.
+    const auto deadline = std::chrono::steady_clock::now() + test::patience / 2;
+    while (!ended && std::chrono::steady_clock::now() < deadline) {
+        context().run_one_until(deadline);
+    }
+
+    EXPECT_EQ(taker.body, "hellocancelled");
 }
 
 } // namespace

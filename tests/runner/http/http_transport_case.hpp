@@ -41,6 +41,24 @@ struct client_answer {
     bool unsent = false;
 };
 
+/// Adds up the parts of a body.
+class body_collector final : public part_taker {
+public:
+    explicit body_collector(client_answer& into) : into_(into) {}
+
+    bool take(const transport_result<std::string_view>& part) override {
+        if (!part) {
+            into_.failure = part.error().what;
+            return false;
+        }
+        into_.body.append(*part);
+        return !part->empty();
+    }
+
+private:
+    client_answer& into_;
+};
+
 inline asio::awaitable<client_answer> ask(http_client& transport, transport_request request) {
     client_answer answer;
     auto posted = co_await transport.send(request);
@@ -52,17 +70,9 @@ inline asio::awaitable<client_answer> ask(http_client& transport, transport_requ
     const std::unique_ptr<transport_response> response = std::move(*posted);
     answer.status = response->status();
     answer.type = response->header("content-type");
-    for (;;) {
-        const auto bytes = co_await response->read();
-        if (!bytes) {
-            answer.failure = bytes.error().what;
-            co_return answer;
-        }
-        if (bytes->empty()) {
-            co_return answer;
-        }
-        answer.body.append(*bytes);
-    }
+    body_collector body(answer);
+    co_await response->read_parts(body);
+    co_return answer;
 }
 
 inline transport_request simple_request(std::string body = "{}") {
