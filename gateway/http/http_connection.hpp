@@ -209,7 +209,9 @@ private:
     const time_point& now_;
 
     phase phase_ = phase::head;
+    bool write_failed_ = false;
     time_point since_;               ///< When the phase began or last made progress.
+    std::uint64_t sent_ = 0;         ///< Bytes, since the connection began.
     std::size_t max_body_bytes_ = 0; ///< Limit of the request that is being read.
     std::size_t body_received_ = 0;
     std::size_t body_mark_ = 0; ///< Bytes received at `body_mark_at_`.
@@ -226,8 +228,7 @@ private:
     bool finishing_ = false;
     enum class wait { none, first_byte, rest_of_head };
     wait waiting_ = wait::first_byte;
-    bool evicted_ = false; ///< Another connection needs the place: only a request keeps it.
-    bool write_failed_ = false;
+    bool evicted_ = false;      ///< Another connection needs the place: only a request keeps it.
     bool without_body_ = false; ///< The method is HEAD.
     /// Form of the request's refusals; null for that of to_reply().
     const refusal_form* form_ = nullptr;
@@ -243,7 +244,6 @@ private:
         std::uint64_t sent_before = 0; ///< sent_ when it began.
     };
     std::unique_ptr<access_in_progress> access_; ///< Null without an access log.
-    std::uint64_t sent_ = 0;                     ///< Bytes, since the connection began.
 
     std::string in_;        ///< Received but unused bytes.
     time_point in_since_{}; ///< When the first byte of in_ arrived. Exact, unlike now_.

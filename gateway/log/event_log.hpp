@@ -278,19 +278,19 @@ private:
     const settings settings_;
     log_verifier verifier_; ///< Used on the executor only.
     writing writing_;
-
-    mutable mutex mutex_;
-    written written_ AGUI_GUARDED_BY(mutex_);
-    std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
-    bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
-    bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
-    bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
-    log_readers readers_ AGUI_GUARDED_BY(mutex_);
-    std::function<void()> on_failure_ AGUI_GUARDED_BY(mutex_);
     // The store's reports. They change with mutex_ held: failed_ once, durable_ only upwards. The
     // writer reads them without a lock, because a report may also come just after it unlocks.
     std::atomic<std::uint64_t> durable_{0}; ///< The last sequence reported as durable.
     std::atomic<bool> failed_{false};
+
+    mutable mutex mutex_;
+    std::uint64_t visible_ AGUI_GUARDED_BY(mutex_) = 0; ///< The last sequence that readers can see.
+    bool frozen_ AGUI_GUARDED_BY(mutex_) = false;
+    bool handed_back_ AGUI_GUARDED_BY(mutex_) = false;
+    bool writer_waits_ AGUI_GUARDED_BY(mutex_) = false;
+    written written_ AGUI_GUARDED_BY(mutex_);
+    log_readers readers_ AGUI_GUARDED_BY(mutex_);
+    std::function<void()> on_failure_ AGUI_GUARDED_BY(mutex_);
 };
 
 /// Calls event_log::restore(). errc::run_expired: an entry is damaged, so the log is unusable.

@@ -70,9 +70,9 @@ public:
 private:
     void tell(leaving how) const;
 
-    const boost::asio::any_io_executor executor_;
-    std::size_t count_ = 0;
     std::vector<waiter*> waiting_;
+    std::size_t count_ = 0;
+    const boost::asio::any_io_executor executor_;
     std::function<void(std::size_t, leaving)> on_change_;
     std::function<void(leaving)> on_last_left_;
 };

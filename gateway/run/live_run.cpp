@@ -90,13 +90,13 @@ live_run::live_run(
 )
     : executor_(std::move(executor)),
       store_(store),
-      time_(time),
       logger_(log),
       conversation_(std::move(conversation)),
       held_(std::move(held)),
       record_(std::move(record)),
       first_own_message_(first_own_message),
       settings_(std::move(options)),
+      time_(time),
       log_(std::move(events)),
       observed_(
           settings_.observer == nullptr ? nullptr

@@ -193,18 +193,21 @@ private:
 
     boost::asio::any_io_executor executor_;
     session::store& store_;
-    const clock& time_;
     logger& logger_;
     const conversation_key conversation_;
     const session::lease_ptr held_;
     const session::run_record record_;
     const session::node_index first_own_message_;
     settings settings_;
+    // What each token uses is kept together, in few cache lines.
+    const clock& time_;
+    std::unique_ptr<state_prediction> prediction_; ///< Null if nothing is predicted.
+    bool in_batch_ = false;
+    bool too_long_ = false; ///< Its events have exceeded their limit.
     std::shared_ptr<event_log> log_;
     std::unique_ptr<observed_sink> observed_; ///< Null without an observer.
     translator::agui_translator translator_;
     run_state state_;
-    std::unique_ptr<state_prediction> prediction_; ///< Null if nothing is predicted.
     runner::stop_source stop_;
     run_mailbox mailbox_;
     boost::asio::steady_timer timeout_;
@@ -221,8 +224,6 @@ private:
     bool finished_ = false; ///< Its end was committed or has failed: stops have no effect.
     bool stored_ = false;   ///< Its end is stored.
     bool over_ = false;     ///< Readers can see its end, and ended_ is set.
-    bool in_batch_ = false;
-    bool too_long_ = false; ///< Its events have exceeded their limit.
 };
 
 } // namespace agui::gateway

@@ -17,7 +17,7 @@ model_turn::model_turn(
     run_sink& out, id_source& ids, call_naming name_call, std::string_view provider,
     std::string_view model
 )
-    : out_(out), ids_(ids), name_call_(std::move(name_call)), message_id_(ids.next("msg")) {
+    : out_(out), message_id_(ids.next("msg")), ids_(ids), name_call_(std::move(name_call)) {
     origin_.provider = provider;
     origin_.model = model;
 }

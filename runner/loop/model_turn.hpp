@@ -136,23 +136,24 @@ private:
     void fill_in_arguments(std::size_t index);
     [[nodiscard]] bool has_origin() const;
 
+    // What each token uses comes first, in few cache lines.
     run_sink& out_;
+    bool last_is_call_ = false;
+    bool has_media_ = false;
+    bool keeps_provider_ = false;
+    std::string message_id_;
+    std::string text_;
+    session::turn_origin origin_;
     id_source& ids_;
     call_naming name_call_;
     std::function<void()> on_begin_;
     std::function<void(const generated_media&)> on_media_;
     std::function<std::string_view(std::size_t)> on_media_bytes_;
-    std::string message_id_;
-    std::string text_;
     /// Set by set_written(); null if the model wrote text_.
     std::shared_ptr<const session::content> written_;
     std::vector<reasoning> reasoning_;
-    session::turn_origin origin_;
     std::vector<call> calls_;
     hosted_tools* hosted_tools_ = nullptr;
-    bool last_is_call_ = false;
-    bool has_media_ = false;
-    bool keeps_provider_ = false;
 };
 
 } // namespace agui::runner

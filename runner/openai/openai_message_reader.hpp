@@ -26,11 +26,9 @@ public:
     /// `reasoning_tag` is openai_settings::reasoning_tags.
     openai_message_reader(model_sink& sink, std::string_view reasoning_tag)
         : sink_(sink),
+          tags_(reasoning_tag.empty() ? nullptr : std::make_unique<tagged_thoughts>(reasoning_tag)),
           calls_(sink),
-          media_(sink),
-          tags_(
-              reasoning_tag.empty() ? nullptr : std::make_unique<tagged_thoughts>(reasoning_tag)
-          ) {}
+          media_(sink) {}
     openai_message_reader(const openai_message_reader&) = delete;
     openai_message_reader& operator=(const openai_message_reader&) = delete;
 
@@ -86,9 +84,8 @@ private:
     void tool_call(const boost::json::object& value, std::optional<std::int64_t> position);
     void note(tool_call_assembler::status status);
 
+    // What each token uses comes first, in few cache lines.
     model_sink& sink_;
-    tool_call_assembler calls_;
-    openai_generated media_;
     std::string_view problem_;
     bool torn_ = false;
     bool was_only_text_ = false;
@@ -104,6 +101,8 @@ private:
     std::unique_ptr<tagged_thoughts> tags_; ///< Null if the setting is empty.
     utf8_joiner text_half_;
     utf8_joiner reasoning_half_;
+    tool_call_assembler calls_;
+    openai_generated media_;
     reasoning_details details_;
     bool details_torn_ = false;        ///< A piece was cut in the middle of a character.
     boost::json::value extra_content_; ///< Data of the turn; may be null.

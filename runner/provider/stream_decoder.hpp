@@ -86,18 +86,19 @@ protected:
     /// The form of the body, and whether it is cut.
     [[nodiscard]] const answer_body& body() const noexcept { return body_; }
 
-    std::string model_;
-    std::string provider_;
+    // What each token uses comes first, in one cache line.
     std::size_t chunks_ = 0;
     bool answered_ = false; ///< Some part of the dialect came.
     bool stopped_ = false;  ///< A part ended the answer.
     bool done_ = false;     ///< `[DONE]` ended it; large parts from before may still be read.
+    bool has_lost_data_ = false;
+    std::unique_ptr<model_failure> failure_; ///< Allocated separately: a stream seldom has one.
     std::optional<finish_reason> reason_;
+    std::string model_;
+    std::string provider_;
     std::string unknown_reason_;
     std::size_t invalid_blocks_ = 0; ///< See model_answer.
     std::string invalid_block_;
-    bool has_lost_data_ = false;
-    std::unique_ptr<model_failure> failure_; ///< Allocated separately: a stream seldom has one.
 
     /// Kept length of a text that is not of the dialect: enough to recognize it.
     static constexpr std::size_t noise_bytes_max = 200;

@@ -214,22 +214,23 @@ private:
     void finish_stopped(const runner::run_end& end, std::string_view usage);
     void finish_failed(const runner::run_end& end, std::string_view usage);
 
+    // What each token uses comes first, in few cache lines.
     wire_sink& out_;
-    translator_settings settings_;
+    lane* lane_ = &own_; ///< Of the event that is being translated.
+    unix_ms now_ = 0;
+    unix_ms stamped_ = 0; ///< The timestamp of the last event that has one.
+    bool started_ = false;
+    bool finished_ = false;
     event_writer writer_;
     event_writer v1_0_writer_;
     event_writer undeclared_writer_;
-    unix_ms now_ = 0;
-    unix_ms stamped_ = 0; ///< The timestamp of the last event that has one.
+    translator_settings settings_;
     std::string thread_id_;
     std::string run_id_;
     /// With `tanstack`: the name and the arguments of each call, by its id.
     std::map<std::string, std::pair<std::string, std::string>, std::less<>> tool_inputs_;
     lane own_;
     std::vector<std::unique_ptr<lane>> subagents_; ///< In the order of their beginning.
-    lane* lane_ = &own_;                           ///< Of the event that is being translated.
-    bool started_ = false;
-    bool finished_ = false;
 };
 
 } // namespace agui::translator
