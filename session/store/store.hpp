@@ -190,7 +190,8 @@ public:
     /// Reserves the thread for a run, until release() or a commit() that releases it. At most one
     /// run of all processes holds a thread (P7): errc::thread_busy, with active_run_id and the
     /// process that has it, while it is held. With an empty id the server itself holds the thread,
-    /// and active_run_id is empty. A lease that its process has not renewed in time has expired.
+    /// and active_run_id is empty, as it is while another call asks for the thread. A lease that
+    /// its process has not renewed in time has expired.
     [[nodiscard]] virtual boost::asio::awaitable<result<lease_ptr>>
     acquire(thread_key key, std::string run_id) = 0;
 
