@@ -40,8 +40,8 @@ public:
 
     int status = 0;
     std::vector<std::pair<std::string, std::string>> fields;
-    char* bytes = nullptr; ///< What is being parsed, of the body.
-    std::string_view body; ///< What has been found there.
+    char* bytes = nullptr;  ///< What is being parsed, of the body.
+    std::string_view found; ///< The pieces so far.
 
 private:
     void
@@ -76,15 +76,15 @@ private:
     // Moves each piece to the end of the first, so that a read gives one piece, however many chunks
     // it held. It never overtakes the parser, because the framing between them is left out.
     std::size_t keep(beast::string_view piece) {
-        if (body.empty()) {
-            body = piece;
+        if (found.empty()) {
+            found = piece;
             return piece.size();
         }
-        char* const end = bytes + (body.data() - bytes) + body.size();
+        char* const end = bytes + (found.data() - bytes) + found.size();
         if (end != piece.data()) {
             std::memmove(end, piece.data(), piece.size());
         }
-        body = {body.data(), body.size() + piece.size()};
+        found = {found.data(), found.size() + piece.size()};
         return piece.size();
     }
 };
@@ -208,7 +208,7 @@ http_response_reader::step http_response_reader::read_body(std::span<char> bytes
     parser& current = *state_->current;
     current.eager(true);
     current.bytes = bytes.data();
-    current.body = {};
+    current.found = {};
     while (!current.is_done() && result.consumed < bytes.size()) {
         const std::span<char> rest = bytes.subspan(result.consumed);
         error_code ec;
@@ -220,7 +220,7 @@ http_response_reader::step http_response_reader::read_body(std::span<char> bytes
             return state_->fail(ec.message());
         }
     }
-    result.body = current.body;
+    result.body = current.found;
     return result;
 }
 
