@@ -137,7 +137,7 @@ struct http_connection::event_stream final : woken_step {
     bool heartbeat_due = false;
     bool peer_left = false;
     bool has_run = false;      ///< run() leaves the rest to send_stream().
-    std::exception_ptr thrown; ///< By run().
+    std::exception_ptr thrown; ///< Thrown by run().
 
     std::size_t least_lag = 0; ///< The smallest lag while the reader is too far behind, else 0.
     time_point lagging_since;  ///< When it had that lag.

@@ -37,7 +37,7 @@ std::span<char> shared_buffer() {
 /// The handler of a read while the caller of read_parts() is suspended. It starts the next read, or
 /// lets the caller continue. Runs on the socket's executor, which is the caller's.
 ///
-/// So all tokens share one coroutine frame and one cancellation handler.
+/// All tokens share one coroutine frame and one cancellation handler.
 template <class Caller>
 class http_exchange::body_wait {
 public:
@@ -78,7 +78,7 @@ public:
         }
         try {
             std::move(*this).start();
-        } catch (...) { // Without memory. The caller is destroyed, its slot is not.
+        } catch (...) { // Out of memory: the caller is destroyed, its slot is not.
             stop.clear();
             throw;
         }
@@ -107,7 +107,7 @@ asio::awaitable<void> http_exchange::read_parts(part_taker& to) {
     stopped_ = cancelled(co_await asio::this_coro::cancellation_state);
     begin_idle();
     bool goes_on = pass_parts(to);
-    if (goes_on && cancelled(co_await asio::this_coro::cancellation_state)) { // Within take().
+    if (goes_on && cancelled(co_await asio::this_coro::cancellation_state)) { // By take().
         stopped_ = true;
         goes_on = pass_parts(to);
     }

@@ -40,8 +40,8 @@ public:
 
     int status = 0;
     std::vector<std::pair<std::string, std::string>> fields;
-    char* bytes = nullptr;  ///< What is being parsed, of the body.
-    std::string_view found; ///< The pieces so far.
+    char* bytes = nullptr;  ///< Start of the bytes given to read_body().
+    std::string_view found; ///< The body in them so far.
 
 private:
     void

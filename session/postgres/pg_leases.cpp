@@ -61,8 +61,8 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
         const std::lock_guard lock(mutex_);
         const auto [place, is_new] = here_.try_emplace(key);
         if (!is_new) {
-            // One that asks does not have it: as for the server itself, that lasts for a moment.
-            // Its name would hide who has the thread, in another process.
+            // A call that is still asking does not hold the thread, and soon has its answer. Naming
+            // it would hide the holder, which may be in another process.
             co_return busy(place->second.held ? place->second.run_id : std::string(), 0);
         }
         place->second.run_id = run_id;
