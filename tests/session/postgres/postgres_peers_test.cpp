@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <atomic>
 #include <set>
@@ -207,6 +208,30 @@ TEST_F(PostgresPeers, ACommitThatReleasesFreesTheThreadForAllAtOnce) {
     EXPECT_TRUE(get(second_->acquire(thread_1, "run_2"))->is_held());
     EXPECT_FALSE(held->is_held());
     EXPECT_FALSE(held->is_lost());
+}
+
+// A message that supersedes learns from the refusal which process to ask for a stop.
+TEST_F(PostgresPeers, ACallThatStillAsksForAThreadDoesNotHideItsHolder) {
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    test::sql_session blocker(database_->url());
+    blocker("BEGIN; LOCK TABLE agui.leases IN ACCESS EXCLUSIVE MODE");
+    asio::thread_pool pool(1);
+    auto asking = asio::co_spawn(pool, second_->acquire(thread_1, "run_2"), asio::use_future);
+    EXPECT_TRUE(happens([&] {
+        return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0";
+    }));
+
+    const auto meanwhile = run(second_->acquire(thread_1, "run_3"));
+    blocker("COMMIT");
+    const auto asked = asking.get();
+
+    ASSERT_FALSE(meanwhile);
+    EXPECT_EQ(meanwhile.error().code, errc::thread_busy);
+    EXPECT_EQ(meanwhile.error().active_run_id, "") << "run_2 does not hold it";
+    ASSERT_FALSE(asked);
+    EXPECT_EQ(asked.error().active_run_id, "run_1");
+    EXPECT_EQ(asked.error().gateway, first_->gateway_number());
+    EXPECT_TRUE(held->is_held());
 }
 
 // The search for lost runs must not take a thread from a run that is just ending.
