@@ -12,9 +12,11 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace agui::runner {
 
@@ -30,6 +32,26 @@ http_connection::http_connection(
     const asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
 )
     : origin_(std::move(origin)), socket_(executor) {}
+
+// Registers the descriptor anew: async_connect() had registered EPOLLOUT, so each wait_readable()
+// would report a writable socket as well. A write that had to wait brings that back, which costs
+// one more epoll_wait for each wait.
+boost::system::error_code http_connection::take(asio::ip::tcp::socket connected) {
+    boost::system::error_code ec;
+    const auto protocol = connected.local_endpoint(ec).protocol();
+    if (ec) {
+        return ec;
+    }
+    const int descriptor = connected.release(ec);
+    if (ec) {
+        return ec;
+    }
+    socket_.assign(protocol, descriptor, ec);
+    if (ec) {
+        ::close(descriptor);
+    }
+    return ec;
+}
 
 asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshake() {
     if (!origin_->tls) {
@@ -62,12 +84,14 @@ http_connection::write_some(const std::array<asio::const_buffer, 2>& from) {
 }
 
 http_connection::io_result http_connection::receive(boost::asio::mutable_buffer to) {
-    boost::system::error_code ec;
-    if (!socket_.non_blocking()) {
-        socket_.non_blocking(true, ec);
+    const auto received = ::recv(socket_.native_handle(), to.data(), to.size(), MSG_DONTWAIT);
+    if (received < 0) {
+        return {boost::system::error_code(errno, boost::system::system_category()), 0};
     }
-    const std::size_t received = ec ? 0 : socket_.read_some(to, ec);
-    return {ec, received};
+    if (received == 0) {
+        return {asio::error::eof, 0};
+    }
+    return {boost::system::error_code(), static_cast<std::size_t>(received)};
 }
 
 void http_connection::close() noexcept {

@@ -35,6 +35,8 @@ public:
     http_connection& operator=(const http_connection&) = delete;
 
     [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
+    /// Takes over a socket that was connected.
+    [[nodiscard]] boost::system::error_code take(boost::asio::ip::tcp::socket connected);
 
     /// Begins TLS over the connected socket: sends the host's name, verifies the certificate chain
     /// and the name. Does nothing for plain http.

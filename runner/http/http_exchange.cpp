@@ -28,7 +28,8 @@ using boost::system::error_code;
 
 namespace {
 
-// About a dozen tokens. Memory per open stream limits the number of streams in a process.
+// Most headers, and about a dozen tokens of a TLS stream. Memory per open stream limits the number
+// of streams in a process.
 constexpr std::size_t read_bytes = 4096;
 
 // A header may need more. This covers the reader's own limit and the bytes after the header.
@@ -49,7 +50,7 @@ http_exchange::http_exchange(
       watch(executor),
       executor_(executor),
       origin_(std::move(origin)),
-      buffer_(read_bytes) {}
+      buffer_(read_bytes, '\0') {}
 
 void http_exchange::expired() noexcept {
     timed_out_ = true;
@@ -134,7 +135,9 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
         co_return give_up(why(transport_failure::kind::connect, reached.ec, false));
     }
     connection_ = std::make_unique<http_connection>(executor_, origin_);
-    connection_->socket() = std::move(reached.socket);
+    if (const error_code failed = connection_->take(std::move(reached.socket))) {
+        co_return give_up(why(transport_failure::kind::connect, failed, false));
+    }
     error_code ignored; // Without this option, small requests are only slower.
     connection_->socket().set_option(tcp::no_delay(true), ignored);
 

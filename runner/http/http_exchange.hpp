@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -83,10 +84,9 @@ private:
     [[nodiscard]] bool begin_wait();
     [[nodiscard]] bool end_wait(const http_connection::io_result& outcome, part_taker& to);
     void stop_wait() noexcept;
-    [[nodiscard]] bool waits_for_line() const noexcept;
-    void make_waiting_room();
     [[nodiscard]] std::string_view take_buffered();
     [[nodiscard]] std::string_view read_shared();
+    void keep(std::span<const char> rest);
     [[nodiscard]] std::optional<transport_failure>
     end_read(const http_connection::io_result& outcome, bool by_us);
     [[nodiscard]] transport_failure
@@ -99,9 +99,9 @@ private:
     std::shared_ptr<http_origin> origin_;
     std::unique_ptr<http_connection> connection_;
     http_response_reader reader_;
-    bool burst_ = false;   ///< There is probably more data than the buffer holds.
-    bool stopped_ = false; ///< The caller of read_parts() was cancelled.
-    std::vector<char> buffer_;
+    bool readable_ = false; ///< A plain stream has data, or its end, to receive.
+    bool stopped_ = false;  ///< The caller of read_parts() was cancelled.
+    std::string buffer_;
     /// Range of the received bytes in the buffer that are not consumed yet.
     std::size_t begin_ = 0;
     std::size_t end_ = 0;

@@ -21,12 +21,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Buffer of a waiting plain stream: a token or a few. With a buffer the wait costs no epoll_ctl,
-// unlike a wait for readiness alone.
-constexpr std::size_t waiting_bytes = 512;
-
-// Shared by all plain streams of a thread to read more than that. The bytes are used before the
-// stream waits again.
+// Shared by the plain streams of a thread. A stream that waits keeps its unused bytes, mostly the
+// line end after a chunk, in its own buffer.
 std::span<char> shared_buffer() {
     thread_local std::vector<char> buffer(64U << 10U);
     return buffer;
@@ -52,7 +48,7 @@ public:
     void start() && {
         http_exchange& of = of_;
         http_connection& connection = *of.connection_;
-        if (of.waits_for_line()) {
+        if (connection.plain()) {
             connection.wait_readable(std::move(*this));
         } else {
             const asio::mutable_buffer room(
@@ -124,7 +120,9 @@ asio::awaitable<void> http_exchange::read_parts(part_taker& to) {
 /// Passes on what is there. Returns true if more must arrive first, after begin_wait().
 bool http_exchange::pass_parts(part_taker& to) {
     for (;;) {
-        if (const std::string_view body = take_buffered(); !body.empty()) {
+        const std::string_view body =
+            std::exchange(readable_, false) ? read_shared() : take_buffered();
+        if (!body.empty()) {
             if (!to.take(body)) {
                 return false;
             }
@@ -137,15 +135,6 @@ bool http_exchange::pass_parts(part_taker& to) {
             return false;
         } else if (stopped_) {
             (void)give_up(cancelled_before);
-        } else if (connection_->plain() && std::exchange(burst_, false)) {
-            // Only once, then it waits like other streams: a server that sends without a pause must
-            // not delay the other streams of this thread.
-            if (const std::string_view more = read_shared(); !more.empty()) {
-                if (!to.take(more)) {
-                    return false;
-                }
-                begin_idle();
-            }
         } else if (begin_wait()) {
             return true;
         } else {
@@ -154,18 +143,14 @@ bool http_exchange::pass_parts(part_taker& to) {
     }
 }
 
-/// True if a chunk-size line has filled the small buffer. The wait is then for readiness alone.
-bool http_exchange::waits_for_line() const noexcept {
-    return connection_->plain() && end_ - begin_ >= waiting_bytes;
-}
-
-/// Makes room and sets the deadline. Returns false if a line of a TLS stream does not fit.
+/// Sets the deadline. A TLS stream needs room, and gets false if a line does not fit; a plain one
+/// needs no more than its unused bytes.
 [[gnu::noinline]] bool http_exchange::begin_wait() {
     if (!connection_->plain()) {
         return begin_read();
     }
-    if (!waits_for_line()) {
-        make_waiting_room();
+    if (buffer_.size() != end_ - begin_) { // It has held the header.
+        keep({buffer_.data() + begin_, end_ - begin_});
     }
     arm_read();
     return true;
@@ -173,11 +158,10 @@ bool http_exchange::waits_for_line() const noexcept {
 
 /// Takes the result of a wait, and what it brought. Returns as pass_parts().
 bool http_exchange::end_wait(const http_connection::io_result& outcome, part_taker& to) {
-    const bool for_line = waits_for_line();
-    if (const auto failed = end_read(outcome, stopped_)) {
+    if (connection_->plain() && !std::get<0>(outcome) && !stopped_ && !timed_out_) {
+        readable_ = true;
+    } else if (const auto failed = end_read(outcome, stopped_)) {
         (void)give_up(*failed);
-    } else {
-        burst_ = for_line || end_ == buffer_.size();
     }
     return pass_parts(to);
 }
@@ -209,20 +193,6 @@ void http_exchange::stop_wait() noexcept {
     return step.body;
 }
 
-/// Switches to the small buffer, with the kept bytes at its start. kept < waiting_bytes
-void http_exchange::make_waiting_room() {
-    const std::size_t kept = end_ - begin_;
-    if (buffer_.size() != waiting_bytes) {
-        std::vector<char> small(waiting_bytes); // Frees the room that the header needed.
-        std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kept, small.begin());
-        buffer_.swap(small);
-    } else if (begin_ > 0 && kept > 0) {
-        std::memmove(buffer_.data(), buffer_.data() + begin_, kept);
-    }
-    begin_ = 0;
-    end_ = kept;
-}
-
 /// Reads and decodes the available bytes. Returns an empty view if they hold no part of the body,
 /// or after giving up.
 [[gnu::noinline]] std::string_view http_exchange::read_shared() {
@@ -232,9 +202,7 @@ void http_exchange::make_waiting_room() {
         (void)give_up(line_too_long);
         return {};
     }
-    if (kept > 0) { // The buffer may have been freed, and memcpy takes no null pointer.
-        std::memcpy(shared.data(), buffer_.data() + begin_, kept);
-    }
+    std::memcpy(shared.data(), buffer_.data() + begin_, kept);
     const auto outcome =
         connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
     const auto& [ec, received] = outcome;
@@ -253,21 +221,18 @@ void http_exchange::make_waiting_room() {
         (void)give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
         return {};
     }
-    // The rest is mostly the line end after a chunk.
-    const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
-    if (rest.size() < waiting_bytes) {
-        begin_ = end_ = 0;
-        make_waiting_room();
-        std::ranges::copy(rest, buffer_.begin());
-    } else {
-        buffer_.assign(rest.begin(), rest.end());
-    }
-    begin_ = 0;
-    end_ = rest.size();
+    keep(shared.first(kept + received).subspan(step.consumed));
     if (reader_.done()) {
         complete();
     }
     return step.body;
+}
+
+/// Keeps the bytes that a plain stream has not used, in a buffer no larger than they need.
+void http_exchange::keep(std::span<const char> rest) {
+    std::string(rest.begin(), rest.end()).swap(buffer_); // Assignment would keep the capacity.
+    begin_ = 0;
+    end_ = rest.size();
 }
 
 /// Starts the idle time here: time in which we do not read is not the server's fault.

@@ -119,7 +119,7 @@ TEST_F(HttpTransport, SendsAndReceivesLargeBodies) {
     EXPECT_EQ(answer.body.size(), 2 * large.size());
 }
 
-// Sizes around that of one read, for a waiting stream's buffer and for the buffer for bursts.
+// Sizes around those of the reads: of the header, and of the buffer that plain streams share.
 TEST_F(HttpTransport, LosesNothingOfBodiesOfAnySize) {
     std::string body;
     bool chunked = false;
