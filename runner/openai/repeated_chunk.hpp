@@ -1,18 +1,20 @@
 #pragma once
 
-#include <cstddef>
-#include <string>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace agui::runner {
 
 /// Reads the text of a chunk that repeats an earlier chunk byte for byte in everything else, as
 /// most chunks of a stream do, without parsing it. OpenAI's `obfuscation`, random letters that hide
-/// the length of the text, may differ, too. Keeps about as many bytes as a chunk has.
+/// the length of the text, may differ, too, and so may `id` and `created` at the chunk's beginning.
+/// So the streams of one model share the rest.
 class repeated_chunk {
 public:
     /// To be called with a chunk, a JSON object in UTF-8, that did nothing but add the text of its
-    /// member `content`. A chunk in which that text cannot be found for certain changes nothing.
+    /// member `content`. A chunk in which that text cannot be found for certain, or that is too
+    /// long to be kept, changes nothing. A stream learns at most 16 chunks.
     void learn(std::string_view chunk);
 
     /// The text of a chunk that equals the learned one in everything else. Empty if it does not, or
@@ -20,10 +22,9 @@ public:
     [[nodiscard]] std::string_view text_in(std::string_view chunk) const noexcept;
 
 private:
-    /// The bytes before the text, those between it and the random letters, and those after them.
-    std::string around_;
-    std::size_t before_bytes_ = 0;
-    std::size_t between_bytes_ = 0; ///< 0: there are no random letters.
+    class shape;
+    std::shared_ptr<const shape> shape_; ///< Null until one was learned.
+    std::uint8_t learned_ = 0;           ///< Number of chunks that were learned.
 };
 
 } // namespace agui::runner

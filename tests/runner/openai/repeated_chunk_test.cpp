@@ -45,6 +45,86 @@ TEST(RepeatedChunk, RandomLettersMayDiffer) {
     }
 }
 
+TEST(RepeatedChunk, TheChunksOwnIdAndTimeMayDiffer) {
+    const auto chunk = [](std::string_view beginning) {
+        return "{" + std::string(beginning) + R"("choices":[{"delta":{"content":"lo"}}]})";
+    };
+    const std::string learned = chunk(R"("id":"c-1","object":"x","created":1790000000,)");
+    for (const std::string_view same :
+         {R"("id":"c-1","object":"x","created":1790000000,)",
+          "\"id\":\"other \xC3\xA9\",\"object\":\"x\",\"created\":1790000000999,",
+          R"("id":"","object":"x","created":1,)"}) {
+        EXPECT_EQ(text_after(learned, chunk(same)), "lo") << same;
+    }
+    for (const std::string_view other :
+         {R"("id":"c\u0031","object":"x","created":1,)",
+          "\"id\":\"c\xC3\",\"object\":\"x\",\"created\":1,",
+          R"("id":null,"object":"x","created":1,)", R"("id":"c-1","object":"y","created":1,)",
+          R"("id":"c-1","object":"x","created":,)", R"("id":"c-1","object":"x","created":01,)",
+          R"("id":"c-1","object":"x","created":-1,)", R"("id":"c-1","object":"x","created":1.5,)",
+          R"("id":"c-1,"object":"x","created":1,)", R"("object":"x","created":1,)"}) {
+        EXPECT_EQ(text_after(learned, chunk(other)), "") << other;
+    }
+}
+
+// Members of these names in other places may mean something.
+TEST(RepeatedChunk, OtherIdsAndTimesMayNotDiffer) {
+    const std::array<std::pair<std::string_view, std::string_view>, 4> cases = {{
+        {R"({"a":{"id":"1","content":"b"}})", R"({"a":{"id":"2","content":"b"}})"},
+        {R"({"object":"x","id":"1","content":"b"})", R"({"object":"x","id":"2","content":"b"})"},
+        {R"({"a":{"created":1,"content":"b"}})", R"({"a":{"created":2,"content":"b"}})"},
+        {R"({"content":"b","created":1})", R"({"content":"b","created":2})"},
+    }};
+    for (const auto& [learned, other] : cases) {
+        EXPECT_EQ(text_after(learned, learned), "b");
+        EXPECT_EQ(text_after(learned, other), "") << other;
+    }
+}
+
+TEST(RepeatedChunk, AChunkThatIsTooLongIsNotKept) {
+    const auto chunk = [](std::size_t bytes) {
+        std::string text = R"({"content":"b","x":")";
+        text.append(bytes - text.size() - 2, 'x');
+        return text + "\"}";
+    };
+    EXPECT_EQ(text_after(chunk(2048), chunk(2048)), "b");
+    EXPECT_EQ(text_after(chunk(2049), chunk(2049)), "");
+}
+
+// Such as chunks with probabilities.
+TEST(RepeatedChunk, AStreamWhoseChunksAlwaysDifferStopsToLearn) {
+    const auto chunk = [](int round, std::string_view text) {
+        return R"({"x":)" + std::to_string(round) + R"(,"content":")" + std::string(text) + "\"}";
+    };
+    repeated_chunk repeated;
+    for (int round = 0; round < 16; ++round) {
+        repeated.learn(chunk(round, "a"));
+        EXPECT_EQ(repeated.text_in(chunk(round, "b")), "b");
+    }
+
+    repeated.learn(chunk(16, "a"));
+
+    EXPECT_EQ(repeated.text_in(chunk(16, "b")), "");
+    EXPECT_EQ(repeated.text_in(chunk(15, "b")), "b");
+}
+
+// More models than shapes are kept for: each stream keeps its own.
+TEST(RepeatedChunk, ManyStreamsOfManyModelsEachGetTheirText) {
+    const auto chunk = [](std::size_t stream, std::string_view text) {
+        return R"({"id":"c-)" + std::to_string(stream) + R"(","model":"m-)" +
+               std::to_string(stream % 40) + R"(","content":")" + std::string(text) + "\"}";
+    };
+    std::vector<repeated_chunk> streams(120);
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        streams[i].learn(chunk(i, "first"));
+    }
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        EXPECT_EQ(streams[i].text_in(chunk(i, "second")), "second");
+        EXPECT_EQ(streams[i].text_in(chunk(i + 40, "third")), "third") << "the same model";
+        EXPECT_EQ(streams[i].text_in(chunk(i + 1, "second")), "") << "another model";
+    }
+}
+
 TEST(RepeatedChunk, GivesNothingWithoutACertainText) {
     const std::string learned = delta(R"("content":"Hel")");
     const std::vector<std::pair<std::string, std::string>> cases = {
@@ -134,6 +214,19 @@ TEST(RepeatedChunk, NoChunkDoesLessThanItWouldIfItWereParsed) {
         R"(],"content":"outside"})",
         R"(],"x_groq":{"usage":{"completion_tokens":2}}})",
     };
+    // Each chunk has another of these, as each stream has another id.
+    constexpr std::array<std::string_view, 10> beginnings = {
+        "",
+        "",
+        R"("id":"a1","created":17,)",
+        R"("id":"a2","created":18,)",
+        R"("id":"a2","object":"x","created":19,)",
+        R"("id":"a3","object":"x","created":20,)",
+        R"("created":0,)",
+        R"("id":"error","created":21,)",
+        R"("id":{"id":"a","created":5},"created":22,)",
+        R"("id":"a\u0041","created":23,)",
+    };
     std::mt19937 random(7); // NOLINT(bugprone-random-generator-seed): the same cases each time
     const auto any_of = [&random](const auto& all) {
         return std::string(all[random() % all.size()]);
@@ -143,7 +236,7 @@ TEST(RepeatedChunk, NoChunkDoesLessThanItWouldIfItWereParsed) {
         std::vector<std::string> kinds;
         for (int i = 0; i < 2; ++i) {
             std::string chunk =
-                R"({"choices":[{"index":)" + std::string(random() % 9 == 0 ? "1" : "0");
+                R"("choices":[{"index":)" + std::string(random() % 9 == 0 ? "1" : "0");
             chunk += R"(,"delta":{)" + any_of(members);
             for (unsigned more = random() % 3; more > 0; --more) {
                 chunk += "," + any_of(members);
@@ -153,7 +246,7 @@ TEST(RepeatedChunk, NoChunkDoesLessThanItWouldIfItWereParsed) {
         }
         std::vector<std::string> chunks;
         for (int i = 0; i < 6; ++i) {
-            chunks.push_back(kinds[random() % 2]);
+            chunks.push_back("{" + any_of(beginnings) + kinds[random() % 2]);
         }
         const std::vector<std::string> lines = read(chunks, false);
         EXPECT_EQ(lines, read(chunks, true)) << test::frames(chunks);
