@@ -30,8 +30,17 @@ constexpr std::size_t max_lingering_bytes = 64U << 20U;
 
 // Bytes read from the source at once. More would not let a reader catch up faster.
 constexpr std::size_t batch_bytes = 65'536;
-// Batch memory that a connection keeps between two reads.
-constexpr std::size_t kept_bytes = 1024;
+// Capacity of the batch that is kept for the next read.
+constexpr std::size_t kept_bytes = batch_bytes;
+
+// Capacity of a string without an allocation.
+const std::size_t no_capacity = std::string().capacity();
+
+// A batch is mostly sent as soon as it is read, so the streams of a thread share its memory.
+std::string& spare_bytes() {
+    thread_local std::string bytes;
+    return bytes;
+}
 
 // Bytes read of a next request that arrives during a stream.
 constexpr std::size_t early_bytes = 4096;
@@ -94,6 +103,8 @@ struct http_connection::event_stream final : woken_step {
     /// false if there is nothing to write yet.
     bool read(std::size_t max_bytes) {
         free_sent();
+        batch.bytes.swap(spare_bytes());
+        batch.bytes.clear();
         source->read(max_bytes, batch);
         const bool beat = batch.bytes.empty() && !batch.ended && heartbeat_due;
         heartbeat_due = false;
@@ -115,12 +126,16 @@ struct http_connection::event_stream final : woken_step {
         return !buffers.empty() || batch.ended || batch.cut_off;
     }
 
-    /// Frees the bytes that were sent. A small buffer is kept for the next ones.
+    /// Frees the bytes that were sent.
     void free_sent() {
         if (head_sent && !head.empty()) {
             std::string().swap(head);
         }
-        if (batch.bytes.capacity() > kept_bytes) {
+        const std::size_t held = batch.bytes.capacity();
+        if (held <= kept_bytes && held > spare_bytes().capacity()) {
+            batch.bytes.swap(spare_bytes());
+        }
+        if (batch.bytes.capacity() > no_capacity) {
             std::string().swap(batch.bytes);
         }
     }

@@ -21,6 +21,9 @@ constexpr std::string_view own_version = "1.1";
 
 } // namespace
 
+thread_local event_writer agui_translator::v1_0_writer_;
+thread_local event_writer agui_translator::undeclared_writer_;
+
 agui_translator::agui_translator(wire_sink& out, translator_settings settings)
     : out_(out), settings_(std::move(settings)) {}
 
@@ -42,10 +45,6 @@ void agui_translator::start(const run_opening& opening) {
          .undeclared = undeclared_writer_.end(),
          .terminal = false}
     );
-    // These writers are rarely needed before the end. An exchange frees their memory; an assignment
-    // would keep it.
-    (void)std::exchange(v1_0_writer_, event_writer());
-    (void)std::exchange(undeclared_writer_, event_writer());
 }
 
 void agui_translator::resume(const run_opening& opening, const open_brackets& left) {

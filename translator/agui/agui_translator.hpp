@@ -214,6 +214,11 @@ private:
     void finish_stopped(const runner::run_end& end, std::string_view usage);
     void finish_failed(const runner::run_end& end, std::string_view usage);
 
+    // Writers of the other forms that some events have for older clients. Shared by the translators
+    // of a thread: nothing that the sink calls before it has copied an event may translate.
+    static thread_local event_writer v1_0_writer_;
+    static thread_local event_writer undeclared_writer_;
+
     // What each token uses comes first, in few cache lines.
     wire_sink& out_;
     lane* lane_ = &own_; ///< Of the event that is being translated.
@@ -222,8 +227,6 @@ private:
     bool started_ = false;
     bool finished_ = false;
     event_writer writer_;
-    event_writer v1_0_writer_;
-    event_writer undeclared_writer_;
     translator_settings settings_;
     std::string thread_id_;
     std::string run_id_;

@@ -12,6 +12,8 @@ namespace {
 
 // The part of a delta event between its id and its text, and the offset of its type.
 constexpr std::string_view after_id = R"(","delta":)";
+// Capacity that the buffer keeps for the next event; most events are shorter.
+constexpr std::size_t kept_bytes = 64U << 10U;
 constexpr std::size_t type_begin = std::string_view(R"({"type":")").size();
 
 template <class Number>
@@ -75,6 +77,9 @@ void append_json(std::string& out, const boost::json::value& value) {
 
 void event_writer::begin(std::string_view type) {
     delta_begin_ = 0;
+    if (buffer_.capacity() > kept_bytes) {
+        std::string().swap(buffer_);
+    }
     buffer_.assign("{\"type\":\"");
     buffer_.append(type);
     buffer_.push_back('"');
