@@ -174,6 +174,10 @@ void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
 
 void event_log::end(ending how, std::vector<std::string> unnumbered) {
     log_readers::resumptions ready;
+    // The handlers are never called again. They may keep the memory of a run, so they do not stay
+    // as long as the log, and they are destroyed without the lock.
+    std::function<void()> on_failure;
+    std::function<void(leaving)> on_last_left;
     {
         const std::lock_guard lock(mutex_);
         if (written_.end) {
@@ -187,6 +191,8 @@ void event_log::end(ending how, std::vector<std::string> unnumbered) {
         written_.events.release_copies();
         written_.end = std::move(how);
         readers_.take_all(ready);
+        on_failure.swap(on_failure_);
+        on_last_left = readers_.take_last_handler();
     }
     log_readers::resume(ready);
 }
@@ -278,7 +284,9 @@ void event_log::wake_writer() {
 
 void event_log::set_failure_handler(std::function<void()> handler) {
     const std::lock_guard lock(mutex_);
-    on_failure_ = std::move(handler);
+    if (!written_.end) {
+        on_failure_ = std::move(handler);
+    }
 }
 
 void event_log::on_durable(std::uint64_t sequence) noexcept {

@@ -96,7 +96,7 @@ event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std
 
 event_log::reader_token::~reader_token() {
     const std::lock_guard lock(log_->mutex_);
-    log_->readers_.remove(how_, log_->written_.end.has_value());
+    log_->readers_.remove(how_);
 }
 
 void event_log::set_readers_handler(std::function<void(std::size_t, leaving)> handler) {
@@ -106,7 +106,9 @@ void event_log::set_readers_handler(std::function<void(std::size_t, leaving)> ha
 
 void event_log::set_last_reader_handler(std::function<void(leaving)> handler) {
     const std::lock_guard lock(mutex_);
-    readers_.set_last_handler(std::move(handler));
+    if (!written_.end) {
+        readers_.set_last_handler(std::move(handler));
+    }
 }
 
 std::size_t event_log::reader_count() const {

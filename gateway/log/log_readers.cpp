@@ -18,10 +18,10 @@ void log_readers::add() {
     tell(leaving::left);
 }
 
-void log_readers::remove(leaving how, bool has_ended) {
+void log_readers::remove(leaving how) {
     --count_;
     tell(how);
-    if (count_ == 0 && !has_ended && on_last_left_) {
+    if (count_ == 0 && on_last_left_) {
         boost::asio::post(executor_, [told = on_last_left_, how] { told(how); });
     }
 }

@@ -25,8 +25,7 @@ public:
     explicit log_readers(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
     void add();
-    /// `has_ended` is true if the log has ended. Then the last-reader handler is not called.
-    void remove(leaving how, bool has_ended);
+    void remove(leaving how);
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     /// See event_log::set_readers_handler() and set_last_reader_handler().
     void set_handler(std::function<void(std::size_t, leaving)> handler) {
@@ -34,6 +33,9 @@ public:
     }
     void set_last_handler(std::function<void(leaving)> handler) {
         on_last_left_ = std::move(handler);
+    }
+    [[nodiscard]] std::function<void(leaving)> take_last_handler() noexcept {
+        return std::exchange(on_last_left_, nullptr);
     }
 
     /// The place where a reader waits. Exists as long as its reader; one wait at a time.

@@ -112,9 +112,7 @@ live_run::live_run(
       state_(
           executor_, time_,
           {.store = store_,
-           .key = conversation_.thread,
            .held = held_,
-           .run_id = record_.run_id,
            .max_thread_bytes = settings_.max_thread_bytes,
            .heavy = settings_.heavy},
           [this](const runner::runner_event& event) { emit(event); }

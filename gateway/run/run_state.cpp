@@ -137,7 +137,7 @@ boost::asio::awaitable<result<void>> run_state::show_stored() {
     if (!is_predicted_) {
         co_return result<void>(); // A change has shown it meanwhile.
     }
-    const auto stored = co_await where_.store.state(where_.key);
+    const auto stored = co_await where_.store.state(where_.held->key());
     if (!stored) {
         co_return stored.error();
     }

@@ -33,11 +33,11 @@ change_soundly(const json_text& before, const session::state_change& change) {
 
 boost::asio::awaitable<result<session::changed_state>>
 write_state(state_writing where, session::state_change change, unix_ms now) {
-    const auto known = co_await where.store.summary(where.key);
+    const auto known = co_await where.store.summary(where.held->key());
     if (!known) {
         co_return known.error();
     }
-    const auto before = co_await where.store.state(where.key);
+    const auto before = co_await where.store.state(where.held->key());
     if (!before) {
         co_return before.error();
     }
@@ -68,11 +68,11 @@ write_state(state_writing where, session::state_change change, unix_ms now) {
     stored.state = changed->state;
     session::session_event event;
     event.type = "state.changed";
-    event.run_id = where.run_id;
+    event.run_id = where.held->run_id();
     event.timestamp = now;
     stored.events.push_back(std::move(event));
     const auto done = co_await where.store.commit(
-        where.key, std::move(stored), std::nullopt, {.held = where.held}
+        where.held->key(), std::move(stored), std::nullopt, {.held = where.held}
     );
     if (!done) {
         co_return done.error();

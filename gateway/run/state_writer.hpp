@@ -9,16 +9,13 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace agui::gateway {
 
-/// A thread's state document as the holder of the thread's lease changes it.
+/// The state document of the thread that `held` holds, as its holder changes it.
 struct state_writing {
     session::store& store;
-    session::thread_key key;
     session::lease_ptr held; ///< Never null: only the holder writes, so that no change is lost.
-    std::string run_id;      ///< Of the run that holds the thread; empty without a run.
     std::uint64_t max_thread_bytes = UINT64_MAX;
     heavy_work* heavy = nullptr; ///< Changes large documents; may be null.
 };

@@ -48,9 +48,7 @@ boost::asio::awaitable<result<json_text>> change_without_run(
     check_failpoint("state.thread_taken");
     auto changed = co_await write_state(
         {.store = store,
-         .key = conversation.thread,
          .held = *held,
-         .run_id = {},
          .max_thread_bytes = core.settings.max_thread_bytes,
          .heavy = core.services.heavy},
         change, core.services.time.now()

@@ -442,6 +442,19 @@ TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {
     EXPECT_EQ(told, 1);
 }
 
+// A log is kept for minutes after its run.
+TEST_F(EventLog, OnceEndedKeepsNothingOfItsRun) {
+    const auto log = make();
+    const auto run = std::make_shared<int>();
+    log->set_last_reader_handler([run](event_log::leaving) {});
+    log->set_failure_handler([run] {});
+    ASSERT_EQ(run.use_count(), 3);
+
+    log->publish_end();
+
+    EXPECT_EQ(run.use_count(), 1);
+}
+
 TEST_F(EventLog, TellsHowTheLastReaderHasEnded) {
     const auto log = make();
     std::vector<event_log::leaving> told;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -115,8 +116,8 @@ TEST_F(LogReaders, TellOfEachChangeAndOfTheLast) {
 
     readers_.add();
     readers_.add();
-    readers_.remove(leaving::left, false);
-    readers_.remove(leaving::cut_off, false);
+    readers_.remove(leaving::left);
+    readers_.remove(leaving::cut_off);
     EXPECT_TRUE(changes.empty()) << "posted, not called";
     settle();
 
@@ -133,11 +134,13 @@ TEST_F(LogReaders, TellOfEachChangeAndOfTheLast) {
 TEST_F(LogReaders, TellOfNoLastOneAfterTheEnd) {
     int told = 0;
     readers_.set_last_handler([&](leaving) { ++told; });
+    const std::function<void(leaving)> taken = readers_.take_last_handler();
 
     readers_.add();
-    readers_.remove(leaving::left, true);
+    readers_.remove(leaving::left);
     settle();
 
+    EXPECT_TRUE(taken);
     EXPECT_EQ(told, 0);
 }
 
