@@ -4,6 +4,7 @@
 #include "gateway/run/polling.hpp"
 #include "gateway/run/taken_messages.hpp"
 #include "gateway/run/unstored_end.hpp"
+#include "runner/base/deadline_sweep.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/run_segment.hpp"
 #include "session/store/store_failures.hpp"
@@ -83,6 +84,21 @@ std::shared_ptr<event_log> live_run::make_log(
     return std::make_shared<event_log>(std::move(executor), options);
 }
 
+/// Stops a run that takes too long. Used on the run's executor.
+class live_run::time_limit final : runner::deadline_sweep::watch {
+public:
+    explicit time_limit(live_run& of) : watch(of.executor_), of_(of) {
+        arm(runner::deadline_sweep::clock::now() + of.settings_.run_timeout);
+    }
+
+private:
+    void expired() noexcept override { of_.stop(stop_reason::run_timeout); }
+
+    live_run& of_;
+};
+
+live_run::~live_run() = default;
+
 live_run::live_run(
     boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
     std::shared_ptr<event_log> events, conversation_key conversation, session::lease_ptr held,
@@ -118,8 +134,7 @@ live_run::live_run(
           [this](const runner::runner_event& event) { emit(event); }
       ),
       stop_(executor_),
-      mailbox_(settings_.max_waiting_messages),
-      timeout_(executor_) {
+      mailbox_(settings_.max_waiting_messages) {
     log_->set_run(record_.number, held_);
 }
 
@@ -151,13 +166,7 @@ void live_run::start(
             }
         });
     }
-    timeout_.expires_after(settings_.run_timeout);
-    timeout_.async_wait([weak](boost::system::error_code ec) {
-        const auto self = weak.lock();
-        if (!ec && self) {
-            self->stop(stop_reason::run_timeout);
-        }
-    });
+    time_limit_ = std::make_unique<time_limit>(*this);
 
     pass_failpoint("run.start");
     const translator::run_opening opening{key().thread_id, record_.run_id, record_.parent_run_id};
@@ -238,6 +247,7 @@ void live_run::give_up() noexcept {
 // run_agent() normally ends the run. This ends it after any exception, even one thrown by the end
 // itself, so that no client is left waiting.
 void live_run::ensure_ended() noexcept {
+    time_limit_.reset(); // Now, because another thread may destroy the run.
     if (over_) {
         return;
     }
@@ -482,7 +492,7 @@ void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
 }
 
 void live_run::cancel_timers() {
-    timeout_.cancel();
+    time_limit_.reset();
     for (const auto* const each : {&detached_timer_, &elsewhere_timer_}) {
         if (*each) {
             (*each)->cancel();

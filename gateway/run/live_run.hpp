@@ -78,6 +78,7 @@ public:
         session::lease_ptr held, session::run_record record, session::node_index first_own_message,
         settings options
     );
+    ~live_run() override;
 
     /// Receives notifications about the run, on its executor.
     class owner {
@@ -176,6 +177,8 @@ public:
     finish(session::changes change, runner::run_end end) override;
 
 private:
+    class time_limit;
+
     /// `subagent_run_id` is empty for an event of the run itself.
     void show(const runner::runner_event& event, std::string_view subagent_run_id);
     void predict(const runner::runner_event& event);
@@ -210,7 +213,7 @@ private:
     run_state state_;
     runner::stop_source stop_;
     run_mailbox mailbox_;
-    boost::asio::steady_timer timeout_;
+    std::unique_ptr<time_limit> time_limit_; ///< Null before start() and after the end.
     // Made when they are needed, which is rare: each takes 120 bytes.
     std::unique_ptr<boost::asio::steady_timer> detached_timer_;
     std::unique_ptr<boost::asio::steady_timer> elsewhere_timer_;

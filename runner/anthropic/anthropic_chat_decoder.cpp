@@ -14,10 +14,7 @@ namespace agui::runner {
 namespace json = boost::json;
 
 anthropic_decoder::anthropic_decoder(model_sink& sink, std::string model, std::string provider_name)
-    : stream_decoder(
-          {.part = "an event", .end = "a stop_reason"}, std::move(model), std::move(provider_name)
-      ),
-      blocks_(sink) {}
+    : stream_decoder(own_words, std::move(model), std::move(provider_name)), blocks_(sink) {}
 
 /// Some servers leave out the type, which is the event's name, too.
 void anthropic_decoder::read(std::string_view name, const json::object& value, bool torn) {

@@ -36,10 +36,7 @@ std::optional<std::int64_t> status_in(const json::object& error) noexcept {
 openai_decoder::openai_decoder(
     model_sink& sink, std::string model, std::string provider_name, std::string_view reasoning_tag
 )
-    : stream_decoder(
-          {.part = "a chunk", .end = "a finish_reason", .ends_with_done = true}, std::move(model),
-          std::move(provider_name)
-      ),
+    : stream_decoder(own_words, std::move(model), std::move(provider_name)),
       message_(sink, reasoning_tag) {}
 
 void openai_decoder::on_event(std::string_view name, std::string_view data) {

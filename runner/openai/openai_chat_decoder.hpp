@@ -40,6 +40,10 @@ public:
     [[nodiscard]] bool complete() const noexcept override { return reason_ && usage_at_end_; }
 
 private:
+    static constexpr words own_words = {
+        .part = "a chunk", .end = "a finish_reason", .ends_with_done = true
+    };
+
     void on_event(std::string_view name, std::string_view data) override;
     void read(std::string_view name, const boost::json::object& chunk, bool torn) override;
     void settle() override;

@@ -121,9 +121,14 @@ openai_message_reader::read(const json::object& value, bool whole_message, bool 
         has_content_ = has_content_ || !text_of(text).empty();
         content(*text);
     }
-    const std::string_view transcript = media_.read(audio, images, whole_message);
-    if (!has_content_ && !repeats_text) {
-        say(transcript);
+    if (audio != nullptr || images != nullptr) {
+        if (!media_) {
+            media_ = std::make_unique<openai_generated>(sink_);
+        }
+        const std::string_view transcript = media_->read(audio, images, whole_message);
+        if (!has_content_ && !repeats_text) {
+            say(transcript);
+        }
     }
     if (!repeats_text) {
         say(text_of(refusal));

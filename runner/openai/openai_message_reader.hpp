@@ -27,8 +27,7 @@ public:
     openai_message_reader(model_sink& sink, std::string_view reasoning_tag)
         : sink_(sink),
           tags_(reasoning_tag.empty() ? nullptr : std::make_unique<tagged_thoughts>(reasoning_tag)),
-          calls_(sink),
-          media_(sink) {}
+          calls_(sink) {}
     openai_message_reader(const openai_message_reader&) = delete;
     openai_message_reader& operator=(const openai_message_reader&) = delete;
 
@@ -51,15 +50,19 @@ public:
     void hand_over_data();
 
     /// Passes on the media that need the end of the answer, which ended by itself.
-    void end_media() { media_.finish(); }
+    void end_media() {
+        if (media_) {
+            media_->finish();
+        }
+    }
 
     /// True if text, reasoning, a medium or a call came.
     [[nodiscard]] bool begun() const noexcept {
-        return said_ || thought_ || calls_.any() || media_.any();
+        return said_ || thought_ || calls_.any() || has_media();
     }
     /// True if a call, a medium or text that is not blank came.
     [[nodiscard]] bool says_something() const noexcept {
-        return spoken_ || calls_.any() || media_.any();
+        return spoken_ || calls_.any() || has_media();
     }
     [[nodiscard]] const tool_call_assembler& calls() const noexcept { return calls_; }
     /// Why the answer cannot be used, a literal; empty if it can. No part of a call is passed on
@@ -67,6 +70,7 @@ public:
     [[nodiscard]] std::string_view problem() const noexcept { return problem_; }
 
 private:
+    [[nodiscard]] bool has_media() const noexcept { return media_ && media_->any(); }
     void reasoning(const std::array<const boost::json::value*, 4>& members);
     void name_reasoning(std::string_view name);
     void details(const boost::json::array* pieces);
@@ -102,7 +106,7 @@ private:
     utf8_joiner text_half_;
     utf8_joiner reasoning_half_;
     tool_call_assembler calls_;
-    openai_generated media_;
+    std::unique_ptr<openai_generated> media_; ///< Null until one came, which is rare.
     reasoning_details details_;
     bool details_torn_ = false;        ///< A piece was cut in the middle of a character.
     boost::json::value extra_content_; ///< Data of the turn; may be null.

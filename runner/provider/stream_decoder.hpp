@@ -50,8 +50,8 @@ protected:
         bool ends_with_done = false; ///< `[DONE]` ends the answer; otherwise it is skipped.
     };
 
-    /// `model` and `provider` are the names in usage.
-    stream_decoder(words dialect, std::string model, std::string provider)
+    /// `dialect` must outlive this object. `model` and `provider` are the names in usage.
+    stream_decoder(const words& dialect, std::string model, std::string provider)
         : model_(std::move(model)), provider_(std::move(provider)), words_(dialect), body_(*this) {}
 
     /// Parses the part and reads it.
@@ -106,7 +106,7 @@ protected:
 private:
     bool hold(std::string_view text);
 
-    words words_;
+    const words& words_;
     answer_body body_;
     large_chunks waiting_;
     std::string noise_;  ///< The first text that is neither JSON nor an end mark.

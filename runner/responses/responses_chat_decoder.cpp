@@ -26,10 +26,7 @@ bool is_thought(std::string_view type) noexcept {
 } // namespace
 
 responses_decoder::responses_decoder(model_sink& sink, std::string model, std::string provider_name)
-    : stream_decoder(
-          {.part = "an event", .end = "its last event"}, std::move(model), std::move(provider_name)
-      ),
-      items_(sink) {}
+    : stream_decoder(own_words, std::move(model), std::move(provider_name)), items_(sink) {}
 
 /// Some servers leave out the type, which is the event's name, too.
 void responses_decoder::read(std::string_view name, const json::object& event, bool torn) {

@@ -36,6 +36,8 @@ public:
     [[nodiscard]] bool complete() const noexcept override { return stopped_; }
 
 private:
+    static constexpr words own_words = {.part = "an event", .end = "its last event"};
+
     void read(std::string_view name, const boost::json::object& event, bool torn) override;
     void settle() override;
     [[nodiscard]] std::optional<token_usage> take_usage() override { return std::move(usage_); }
