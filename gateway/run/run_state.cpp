@@ -62,7 +62,7 @@ void run_state::predict(std::string_view key, const json::value& value) {
     show_(runner::state_shown{&nothing, json::serialize(patch)});
 }
 
-void run_state::refresh(std::shared_ptr<void> owner) {
+void run_state::refresh(const std::shared_ptr<void>& owner) {
     if (is_predicted_) {
         jobs_.push_back(std::make_shared<job>());
         start_work(owner);

@@ -43,7 +43,7 @@ public:
     /// is.
     void predict(std::string_view key, const boost::json::value& value);
     /// Shows what is stored if readers were shown a prediction. `owner` is as for change().
-    void refresh(std::shared_ptr<void> owner);
+    void refresh(const std::shared_ptr<void>& owner);
 
     /// Refuses further changes and waits for those under way, so that the end of the run comes
     /// after them.
