@@ -193,8 +193,9 @@ void http_exchange::stop_wait() noexcept {
     return step.body;
 }
 
-/// Reads and decodes the available bytes. Returns an empty view if they hold no part of the body,
-/// or after giving up.
+/// Reads and decodes the available bytes, once for each wait: a server that sends without a pause
+/// must not delay the other streams of this thread. Returns an empty view if they hold no part of
+/// the body, or after giving up.
 [[gnu::noinline]] std::string_view http_exchange::read_shared() {
     const std::span<char> shared = shared_buffer();
     const std::size_t kept = end_ - begin_;
